@@ -1,0 +1,1 @@
+"""Model APIs as bytes and neutral types, without I/O."""
