@@ -1,0 +1,138 @@
+"""The conversation as it is sent: always valid for a strict server.
+
+Each call is answered exactly once, in the order of the calls; assistant messages stay as they came, except for what no
+strict server takes back: a missing role, ids or names, arguments that are not a JSON object, a list of calls that holds
+none, null content without a call (W06, W07, O05).
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from harness.pipeline.observation import ToolObservation
+from harness.pipeline.orchestrator import ToolCallPlan
+from harness.wire.chat import ModelTurn
+
+INTERRUPTED = "interrupted before this call was answered; whether it took effect is not known"
+
+
+class HistoryError(ValueError):
+    """A message that would make the history invalid: an answer without its call, a call left unanswered."""
+
+
+class History:
+    """Messages in wire form, appended in valid order only. ``messages`` gives copies, so nobody changes the past."""
+
+    def __init__(self, messages: Iterable[Mapping[str, Any]] = ()) -> None:
+        self._messages: list[dict[str, Any]] = [copy.deepcopy(dict(message)) for message in messages]
+        self._open: list[str] = []
+        self._open_function: str | None = None
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """All messages, as the next request sends them."""
+        return copy.deepcopy(self._messages)
+
+    @property
+    def open_calls(self) -> tuple[str, ...]:
+        """Ids of calls that have no answer yet, in order."""
+        return tuple(self._open)
+
+    def append(self, message: Mapping[str, Any]) -> None:
+        """Add a system, developer or user message; raises HistoryError while calls are unanswered."""
+        self._demand_answered()
+        self._messages.append(copy.deepcopy(dict(message)))
+
+    def append_turn(self, turn: ModelTurn, plans: Sequence[ToolCallPlan]) -> None:
+        """Add the model's turn. ``plans`` are those of its calls, by position; their answers must follow."""
+        self._demand_answered()
+        message = {**copy.deepcopy(turn.message), "role": "assistant"}
+        if plans and turn.legacy_function_call:
+            message["function_call"] = {"name": plans[0].tool_name, "arguments": _sendable(plans[0])}
+        elif plans:
+            message["tool_calls"] = [_call_entry(message, plan) for plan in plans]
+        else:
+            message.pop("tool_calls", None)
+            if message.get("content") is None and not message.get("function_call"):
+                message["content"] = ""
+        self._messages.append(message)
+        self._open = [plan.tool_call_id for plan in plans]
+        self._open_function = plans[0].tool_name if plans and turn.legacy_function_call else None
+
+    def append_observation(self, observation: ToolObservation, *, legacy: bool = False) -> None:
+        """Add the answer to the next open call; raises HistoryError for any other."""
+        if not self._open or self._open[0] != observation.tool_call_id:
+            due = self._open[0] if self._open else "no call"
+            raise HistoryError(f"an answer to {observation.tool_call_id} where {due} is due")
+        self._open.pop(0)
+        if legacy:
+            message = {"role": "function", "name": observation.tool_name, "content": observation.observation}
+        else:
+            message = {
+                "role": "tool",
+                "tool_call_id": observation.tool_call_id,
+                "content": observation.observation,
+            }
+        self._messages.append(message)
+
+    def close_interrupted(self) -> int:
+        """Answer every open call with the fact of the interruption, so that the pairs stay whole; how many."""
+        count = len(self._open)
+        for call_id in self._open:
+            if self._open_function is not None:
+                answer = {"role": "function", "name": self._open_function, "content": INTERRUPTED}
+            else:
+                answer = {"role": "tool", "tool_call_id": call_id, "content": INTERRUPTED}
+            self._messages.append(answer)
+        self._open.clear()
+        return count
+
+    def compact(self, keep_last: int, summary: str) -> int:
+        """Replace the oldest messages by one user message with ``summary``; how many were replaced.
+
+        System and developer messages at the start stay. At least ``keep_last`` messages at the end stay; the cut
+        moves back to where no pair of call and answer is torn. Raises HistoryError while calls are unanswered.
+        """
+        self._demand_answered()
+        start = 0
+        while start < len(self._messages) and self._messages[start].get("role") in ("system", "developer"):
+            start += 1
+        cut = max(start, len(self._messages) - keep_last)
+        while cut > start and self._messages[cut : cut + 1] and self._messages[cut]["role"] in ("tool", "function"):
+            cut -= 1
+        if cut == start:
+            return 0
+        replaced = cut - start
+        self._messages[start:cut] = [{"role": "user", "content": summary}]
+        return replaced
+
+    def _demand_answered(self) -> None:
+        if self._open:
+            raise HistoryError(f"calls without an answer: {', '.join(self._open)}")
+
+
+def _call_entry(message: Mapping[str, Any], plan: ToolCallPlan) -> dict[str, Any]:
+    received = [
+        entry
+        for entry in message.get("tool_calls") or []
+        if isinstance(entry, dict) and isinstance(entry.get("function"), dict)
+    ]
+    entry = dict(received[plan.position]) if plan.position < len(received) else {}
+    function = dict(entry.get("function", {}))
+    function["name"] = plan.tool_name
+    function["arguments"] = _sendable(plan)
+    return {**entry, "id": plan.tool_call_id, "type": entry.get("type") or "function", "function": function}
+
+
+def _sendable(plan: ToolCallPlan) -> str:
+    """The arguments as they came, or ``{}`` where they are no JSON object: strict servers parse the history."""
+    raw = plan.raw_arguments
+    if isinstance(raw, str) and raw.strip() and plan.parse_error is None:
+        return raw
+    return json.dumps(plan.parsed_input, ensure_ascii=False)

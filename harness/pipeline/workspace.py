@@ -1,0 +1,62 @@
+"""The folder an agent works in, and the one rule for paths: resolved, and inside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+SPILL_FOLDER = ".harness"
+"""Folder inside the workspace for spilled output; hidden from Glob, Grep and file checks, readable with Read."""
+
+
+class OutsideWorkspaceError(ValueError):
+    """A path that leads out of the workspace, or that no file can have."""
+
+
+class Workspace:
+    """A root folder. Raises NotADirectoryError when there is none.
+
+    ``alias`` is an absolute path under which the model knows the folder, where its real name must not reach it (a
+    test's temporary folder, say): results say the alias, and paths under it are understood.
+    """
+
+    def __init__(self, root: Path | str, alias: str | None = None) -> None:
+        self.root = Path(root).resolve()
+        self.alias = alias.rstrip("/") if alias else None
+        if not self.root.is_dir():
+            raise NotADirectoryError(f"{root} is not a folder")
+
+    def resolve(self, path: str) -> Path:
+        """The one identity of a file however it is spelled: absolute, links followed, compared by components.
+
+        Raises OutsideWorkspaceError when it leads out (``..``, an absolute path elsewhere, a linked parent or a
+        dangling link) or holds a NUL character or half a surrogate pair.
+        """
+        if "\0" in path:
+            raise OutsideWorkspaceError("the path holds a NUL character")
+        if self.alias and (path == self.alias or path.startswith(f"{self.alias}/")):
+            path = "." + path[len(self.alias) :]
+        try:
+            resolved = (self.root / path).resolve()
+        except (OSError, RuntimeError, UnicodeEncodeError) as error:
+            raise OutsideWorkspaceError(f"{path!r} cannot be resolved: {error}") from error
+        if not resolved.is_relative_to(self.root):
+            raise OutsideWorkspaceError(f"{path} is outside the workspace")
+        return resolved
+
+    @property
+    def shown_root(self) -> str:
+        """The folder's name as results tell it."""
+        return self.alias or str(self.root)
+
+    def relative(self, path: Path) -> str:
+        """``path`` as a person in the workspace would write it."""
+        return path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else str(path)
+
+    @property
+    def spill_folder(self) -> Path:
+        """Where the full content of truncated results is kept."""
+        return self.root / SPILL_FOLDER / "spill"
+
+    def is_hidden(self, path: Path) -> bool:
+        """Whether a resolved path belongs to the harness rather than to the project."""
+        return path.is_relative_to(self.root / SPILL_FOLDER)

@@ -1,0 +1,506 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.pipeline.budget import BudgetPolicy
+from harness.pipeline.executor import ToolExecutor
+from harness.pipeline.loop import LoopConfig, LoopStatus, ReActLoop
+from harness.pipeline.observation import ToolObservation
+from harness.pipeline.orchestrator import MISSING_NAME, ToolOrchestrator, TooManyCallsError
+from harness.pipeline.registry import ToolRegistry
+from harness.pipeline.result import ErrorCode, ToolResult, ToolStatus, serialize_tool_result
+from harness.pipeline.tool import ToolKind
+from harness.pipeline.workspace import Workspace
+from harness.play.client import openai_client
+from harness.play.transport import PlayerTransport
+from harness.seams import SequentialIds
+from harness.wire.chat import ToolCall, parse_completion
+from harness.wire.exchange import Request, Response
+from tests.pipeline.tools import WAIT_S, Behaviour, SmallTool, builtin_executor, flat, orchestrator_with, registry_with
+
+READERS = ("Read", "Grep", "Glob")
+WRITERS = ("Edit", "Bash", "Task")
+BROKEN = ("{", "[]", '{"a": 1}}', "null", "nonsense")
+
+
+def kind_of(name: str) -> ToolKind:
+    return {"Edit": ToolKind.EDIT, "Bash": ToolKind.SHELL, "Task": ToolKind.OTHER}.get(name, ToolKind.READ)
+
+
+def mixed_tools(behave: Behaviour) -> list[SmallTool]:
+    return [SmallTool(name, behave, kind=kind_of(name)) for name in (*READERS, *WRITERS)]
+
+
+def numbered(name: str, number: int) -> dict[str, Any]:
+    return flat(name, json.dumps({"value": str(number)}), f"call_{number}")
+
+
+class Ledger:
+    """Notes when each call begins and ends, and which calls ran at the same time."""
+
+    def __init__(self) -> None:
+        self.beside: dict[str, set[str]] = {}
+        self.began: list[str] = []
+        self.ended: list[str] = []
+        self._running: set[str] = set()
+        self._guard = threading.Lock()
+
+    def run(self, parameters: dict[str, Any]) -> ToolResult:
+        number = parameters["value"]
+        with self._guard:
+            self.began.append(number)
+            self.beside[number] = set(self._running)
+            for other in self._running:
+                self.beside[other].add(number)
+            self._running.add(number)
+        threading.Event().wait(0.0005)
+        with self._guard:
+            self._running.discard(number)
+            self.ended.append(number)
+        return ToolResult.success(number)
+
+
+# Planning
+
+
+@pytest.mark.seed("P01", "W04")
+@pytest.mark.parametrize(
+    "call",
+    [
+        {"id": "call_1", "name": "Read", "arguments": '{"value": "v"}'},
+        {"id": "call_1", "name": "Read", "arguments": {"value": "v"}},
+        {"id": "call_1", "type": "function", "function": {"name": "Read", "arguments": '{"value": "v"}'}},
+        {"id": "call_1", "type": "function", "function": {"name": "Read", "arguments": {"value": "v"}}},
+        ToolCall("call_1", "Read", '{"value": "v"}'),
+    ],
+)
+def test_a_call_may_come_flat_or_as_the_api_sends_it_with_arguments_as_text_or_object(call: Any) -> None:
+    tool = SmallTool("Read", kind=ToolKind.READ)
+    outcome = orchestrator_with(tool).run([call])
+    (plan,) = outcome.plans
+    assert (plan.tool_name, plan.tool_call_id, plan.parsed_input) == ("Read", "call_1", {"value": "v"})
+    assert plan.parse_error is None
+    assert tool.runs == [{"value": "v"}]
+
+
+@pytest.mark.seed("P02")
+@pytest.mark.parametrize("name", [None, "", 7])
+def test_a_missing_name_becomes_a_placeholder_that_is_answered_as_unknown(name: object) -> None:
+    outcome = orchestrator_with(SmallTool("Read")).run([{"id": "call_1", "name": name, "arguments": "{}"}])
+    assert outcome.plans[0].tool_name == MISSING_NAME
+    assert outcome.observations[0].tool_call_id == "call_1"
+    assert outcome.observations[0].result.error_code is ErrorCode.UNKNOWN_TOOL
+
+
+@pytest.mark.seed("P02")
+@pytest.mark.parametrize("call_id", [None, "", 7])
+def test_a_missing_id_is_generated(call_id: object) -> None:
+    call = {"id": call_id, "name": "Read", "arguments": "{}"}
+    orchestrator = orchestrator_with(SmallTool("Read", kind=ToolKind.READ), ids=SequentialIds("made_"))
+    assert orchestrator.run([call]).observations[0].tool_call_id == "made_0001"
+    random = orchestrator_with(SmallTool("Read", kind=ToolKind.READ)).run([call, call])
+    assert len({item.tool_call_id for item in random.observations}) == 2
+
+
+@pytest.mark.seed("P02", "C02")
+@settings(deadline=None)
+@given(st.lists(st.sampled_from([None, "", "a", "b", "call_fresh_0001", "call_fresh_0002"]), max_size=10))
+def test_ids_are_unique_in_a_step_and_a_usable_one_stays(received: list[str | None]) -> None:
+    orchestrator = orchestrator_with(SmallTool("Read", kind=ToolKind.READ), ids=SequentialIds())
+    plans = orchestrator.plan_tool_calls([flat("Read", "{}", call_id) for call_id in received])
+    ids = [plan.tool_call_id for plan in plans]
+    assert len(set(ids)) == len(ids)
+    assert all(ids)
+    assert [plan.received_id for plan in plans] == received
+    for position, call_id in enumerate(received):
+        if call_id and call_id not in ids[:position]:
+            assert ids[position] == call_id
+
+
+@pytest.mark.seed("P03", "S03")
+@pytest.mark.parametrize("arguments", BROKEN)
+def test_a_parse_failure_is_kept_on_the_plan_and_the_tool_is_not_run(arguments: str) -> None:
+    tool = SmallTool("Read", kind=ToolKind.READ)
+    outcome = orchestrator_with(tool).run([flat("Read", arguments)])
+    (plan,) = outcome.plans
+    assert plan.parse_error is not None
+    assert plan.raw_arguments == arguments
+    assert outcome.observations[0].result.error_code is ErrorCode.INVALID_PARAM
+    assert outcome.observations[0].result.text == plan.parse_error
+    assert not outcome.executions[0].executed
+    assert tool.runs == []
+
+
+@pytest.mark.seed("P04")
+@pytest.mark.parametrize(("name", "safe"), [*((n, True) for n in READERS), *((n, False) for n in (*WRITERS, "New"))])
+def test_only_known_tools_that_read_are_safe_beside_others(name: str, safe: bool) -> None:
+    orchestrator = orchestrator_with(*mixed_tools(lambda _: ToolResult.success("")))
+    assert orchestrator.plan_tool_calls([flat(name)])[0].concurrency_safe is safe
+
+
+@pytest.mark.seed("P04")
+def test_the_built_in_tools_are_safe_or_not_as_the_seed_says(tmp_path: Path) -> None:
+    orchestrator = ToolOrchestrator(builtin_executor(tmp_path))
+    plans = orchestrator.plan_tool_calls([flat(name) for name in (*READERS, *WRITERS, "unheard_of")])
+    assert [plan.concurrency_safe for plan in plans] == [True] * 3 + [False] * 4
+
+
+@pytest.mark.seed("P05")
+@pytest.mark.parametrize("arguments", BROKEN)
+@pytest.mark.parametrize("name", [*READERS, *WRITERS, "New"])
+def test_a_plan_with_a_parse_error_is_never_safe(name: str, arguments: str) -> None:
+    orchestrator = orchestrator_with(*mixed_tools(lambda _: ToolResult.success("")))
+    assert orchestrator.plan_tool_calls([flat(name, arguments)])[0].concurrency_safe is False
+
+
+@pytest.mark.seed("P07", "P06")
+def test_the_seeds_example_is_batched_as_the_seed_says() -> None:
+    orchestrator = orchestrator_with(*mixed_tools(lambda _: ToolResult.success("")))
+    outcome = orchestrator.run([flat(name) for name in ("Read", "Read", "Edit", "Grep")])
+    assert [(batch.concurrency_safe, [plan.tool_name for plan in batch.calls]) for batch in outcome.batches] == [
+        (True, ["Read", "Read"]),
+        (False, ["Edit"]),
+        (True, ["Grep"]),
+    ]
+
+
+def test_a_step_without_calls_gives_nothing() -> None:
+    outcome = orchestrator_with().run([])
+    assert (outcome.plans, outcome.batches, outcome.executions, outcome.observations, outcome.truncations) == ((),) * 5
+
+
+mixed_calls = st.lists(
+    st.tuples(
+        st.sampled_from([*READERS, *READERS, *WRITERS, "New"]), st.sampled_from(["good", "good", "good", *BROKEN])
+    ),
+    max_size=12,
+)
+
+
+def as_calls(mix: list[tuple[str, str]]) -> list[dict[str, Any]]:
+    return [
+        numbered(name, number) if arguments == "good" else flat(name, arguments, f"call_{number}")
+        for number, (name, arguments) in enumerate(mix)
+    ]
+
+
+@pytest.mark.seed("P06", "P05", "P04")
+@settings(deadline=None)
+@given(mixed_calls)
+def test_batches_keep_the_order_lose_nothing_and_leave_every_unsafe_call_alone(mix: list[tuple[str, str]]) -> None:
+    orchestrator = orchestrator_with(*mixed_tools(lambda _: ToolResult.success("")))
+    plans = orchestrator.plan_tool_calls(as_calls(mix))
+    batches = orchestrator.partition_tool_calls(plans)
+    assert [plan for batch in batches for plan in batch.calls] == plans
+    for batch in batches:
+        assert batch.calls
+        assert all(plan.concurrency_safe is batch.concurrency_safe for plan in batch.calls)
+        assert batch.concurrency_safe or len(batch.calls) == 1
+        for plan in batch.calls:
+            name, arguments = mix[plan.position]
+            assert batch.concurrency_safe is (name in READERS and arguments == "good")
+    for first, second in zip(batches, batches[1:], strict=False):
+        assert not (first.concurrency_safe and second.concurrency_safe)
+
+
+# Running
+
+
+@pytest.mark.seed("P08", "P09", "C02")
+@settings(deadline=None, max_examples=50)
+@given(mixed_calls)
+def test_only_neighbouring_reads_ever_run_at_the_same_time_and_batches_run_in_order(mix: list[tuple[str, str]]) -> None:
+    ledger = Ledger()
+    outcome = orchestrator_with(*mixed_tools(ledger.run)).run(as_calls(mix))
+    batch_of = {str(plan.position): number for number, batch in enumerate(outcome.batches) for plan in batch.calls}
+    for number, others in ledger.beside.items():
+        assert others <= {other for other in batch_of if batch_of[other] == batch_of[number]} - {number}
+    for order in (ledger.began, ledger.ended):
+        assert [batch_of[number] for number in order] == sorted(batch_of[number] for number in order)
+    ran = {number for number, (name, arguments) in enumerate(mix) if name != "New" and arguments == "good"}
+    assert sorted(map(int, ledger.began)) == sorted(ran)
+    assert [item.tool_call_id for item in outcome.observations] == [f"call_{number}" for number in range(len(mix))]
+    for number, (observation, execution) in enumerate(zip(outcome.observations, outcome.executions, strict=True)):
+        assert execution.executed is (number in ran)
+        assert execution.result.text == (str(number) if number in ran else observation.result.text)
+        assert (observation.result.status is ToolStatus.SUCCESS) is (number in ran)
+
+
+@pytest.mark.seed("P08")
+@pytest.mark.parametrize("count", [2, 5, 8])
+def test_the_calls_of_a_concurrent_batch_really_run_at_the_same_time(count: int) -> None:
+    barrier = threading.Barrier(count)
+
+    def meet(parameters: dict[str, Any]) -> ToolResult:
+        barrier.wait(WAIT_S)
+        return ToolResult.success(parameters["value"])
+
+    outcome = orchestrator_with(SmallTool("Read", meet, kind=ToolKind.READ)).run(
+        [numbered("Read", number) for number in range(count)]
+    )
+    assert [item.result.text for item in outcome.observations] == [str(number) for number in range(count)]
+
+
+@pytest.mark.seed("P08")
+@pytest.mark.parametrize("name", WRITERS)
+def test_the_calls_of_serial_batches_never_run_at_the_same_time(name: str) -> None:
+    ledger = Ledger()
+    threads: set[int] = set()
+
+    def run(parameters: dict[str, Any]) -> ToolResult:
+        threads.add(threading.get_ident())
+        return ledger.run(parameters)
+
+    orchestrator_with(*mixed_tools(run)).run([numbered(name, number) for number in range(6)])
+    assert ledger.began == ledger.ended == [str(number) for number in range(6)]
+    assert not any(ledger.beside.values())
+    assert threads == {threading.get_ident()}
+
+
+@pytest.mark.seed("P08")
+def test_no_more_calls_run_at_once_than_there_are_workers() -> None:
+    ledger = Ledger()
+    orchestrator = orchestrator_with(SmallTool("Read", ledger.run, kind=ToolKind.READ), max_workers=2)
+    orchestrator.run([numbered("Read", number) for number in range(12)])
+    running = most = 0
+    events = [(1, number) for number in ledger.began]
+    assert len(events) == 12
+    for number in ledger.began:
+        running = 1 + len(
+            [other for other in ledger.beside[number] if ledger.began.index(other) < ledger.began.index(number)]
+        )
+        most = max(most, running)
+    assert most <= 2
+
+
+@pytest.mark.seed("P09")
+@settings(deadline=None, max_examples=50)
+@given(st.integers(2, 8).flatmap(lambda count: st.permutations(range(count))))
+def test_results_are_in_the_order_of_the_calls_whatever_the_order_of_completion(completion: list[int]) -> None:
+    finished = [threading.Event() for _ in completion]
+    order: list[int] = []
+
+    def run(parameters: dict[str, Any]) -> ToolResult:
+        number = int(parameters["value"])
+        turn = completion.index(number)
+        if turn and not finished[completion[turn - 1]].wait(WAIT_S):
+            return ToolResult.error(ErrorCode.TIMEOUT, "the calls did not run at the same time")
+        order.append(number)
+        finished[number].set()
+        return ToolResult.success(f"result {number}")
+
+    calls = [numbered("Read", number) for number in range(len(completion))]
+    outcome = orchestrator_with(SmallTool("Read", run, kind=ToolKind.READ)).run(calls)
+    assert order == completion
+    assert [item.result.text for item in outcome.observations] == [f"result {number}" for number in range(len(calls))]
+    assert [item.tool_call_id for item in outcome.observations] == [call["id"] for call in calls]
+
+
+@pytest.mark.parametrize(
+    "error", [KeyError(), asyncio.CancelledError(), SystemExit(1), RecursionError(), MemoryError()]
+)
+@pytest.mark.parametrize("name", ["Read", "Bash"])
+def test_a_call_that_raises_gets_an_error_result_and_its_siblings_keep_theirs(name: str, error: BaseException) -> None:
+    def run(parameters: dict[str, Any]) -> ToolResult:
+        if parameters["value"] == "1":
+            raise error
+        return ToolResult.success(parameters["value"])
+
+    outcome = orchestrator_with(*mixed_tools(run)).run([numbered(name, number) for number in range(4)])
+    assert [item.result.text for item in outcome.observations] == ["0", f"{name} raised {_shown(error)}", "2", "3"]
+    assert [item.result.error_code for item in outcome.observations] == [None, ErrorCode.EXECUTION_ERROR, None, None]
+    failed = outcome.observations[1]
+    assert (failed.tool_call_id, failed.tool_name) == ("call_1", name)
+    assert json.loads(failed.observation)["error"]["message"] == failed.result.text
+
+
+def _shown(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+@pytest.mark.seed("C02")
+def test_two_edits_of_one_file_in_one_step_apply_one_after_the_other(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("a b")
+    edits = [{"path": "f", "old_string": old, "new_string": new} for old, new in (("a", "A"), ("b", "B"))]
+    outcome = ToolOrchestrator(builtin_executor(tmp_path)).run(
+        [flat("Read", {"path": "f"}), *(flat("Edit", e) for e in edits)]
+    )
+    assert [item.result.status for item in outcome.observations] == [ToolStatus.SUCCESS] * 3
+    assert (tmp_path / "f").read_text() == "A B"
+
+
+# Results
+
+
+@pytest.mark.seed("T04")
+def test_results_stay_objects_and_are_serialized_once_each() -> None:
+    given_results: list[ToolResult] = []
+    serialized: list[ToolResult] = []
+
+    def run(_: object) -> ToolResult:
+        given_results.append(ToolResult.success("text", {"rows": [1]}))
+        return given_results[-1]
+
+    def serializer(result: ToolResult) -> str:
+        serialized.append(result)
+        return serialize_tool_result(result)
+
+    orchestrator = orchestrator_with(SmallTool("Bash", run), serializer=serializer)
+    outcome = orchestrator.run([flat("Bash") for _ in range(3)])
+    assert serialized == [execution.result for execution in outcome.executions]
+    assert all(isinstance(execution.result, ToolResult) for execution in outcome.executions)
+    assert all(
+        item.result.data is given.data for item, given in zip(outcome.observations, given_results, strict=True)
+    ) or [item.result.data for item in outcome.observations] == [given.data for given in given_results]
+
+
+@pytest.mark.seed("O01")
+def test_an_observation_keeps_both_results_and_the_text_made_at_construction() -> None:
+    raw, shown = ToolResult.success("all of it"), ToolResult.partial("part of it")
+    made: list[ToolResult] = []
+
+    def serializer(result: ToolResult) -> str:
+        made.append(result)
+        return f"text {len(made)}: {result.text} é"
+
+    observation = ToolObservation("call_1", "Read", shown, raw, serializer)
+    assert (observation.result, observation.raw_result) == (shown, raw)
+    for _ in range(3):
+        assert observation.observation == "text 1: part of it é"
+    assert made == [shown]
+    assert observation.size == len(observation.observation) + 1
+    assert observation.truncated
+    assert not ToolObservation("call_1", "Read", raw, raw).truncated
+    assert json.loads(ToolObservation("call_1", "Read", raw, raw).observation)["text"] == "all of it"
+
+
+# Too many calls
+
+
+def test_calls_beyond_the_maximum_are_answered_and_not_run() -> None:
+    tool = SmallTool("Read", kind=ToolKind.READ)
+    orchestrator = orchestrator_with(tool, budget=BudgetPolicy(max_calls=3, total_bytes=10_000))
+    outcome = orchestrator.run([numbered("Read", number) for number in range(15)])
+    codes = [item.result.error_code for item in outcome.observations]
+    assert codes == [None] * 3 + [ErrorCode.TOO_MANY_CALLS] * 12
+    assert "only 3 calls a step" in outcome.observations[-1].observation
+    assert len(tool.runs) == 3
+    assert [item.tool_call_id for item in outcome.observations] == [f"call_{number}" for number in range(15)]
+    assert [execution.executed for execution in outcome.executions] == [True] * 3 + [False] * 12
+    assert len(outcome.plans) == len(outcome.observations) == 15
+
+
+def test_a_step_with_more_calls_than_can_be_answered_runs_nothing() -> None:
+    tool = SmallTool("Read", kind=ToolKind.READ)
+    orchestrator = orchestrator_with(tool, budget=BudgetPolicy(max_calls=3, total_bytes=10_000))
+    with pytest.raises(TooManyCallsError, match="16 calls in one step; 3 are executed and up to 15 answered"):
+        orchestrator.run([numbered("Read", number) for number in range(16)])
+    with pytest.raises(TooManyCallsError):
+        orchestrator.refuse([numbered("Read", number) for number in range(16)], ErrorCode.OUTPUT_LIMIT, "cut")
+    assert tool.runs == []
+
+
+@pytest.mark.seed("C02")
+@pytest.mark.parametrize("reason", ["the model ran into its token limit", "long " * 1000])
+def test_refusing_a_step_answers_each_call_once_within_the_budget_and_runs_none(reason: str) -> None:
+    tool = SmallTool("Read", kind=ToolKind.READ)
+    budget = BudgetPolicy(max_calls=4, total_bytes=6_144)
+    calls = [flat("Read", arguments, f"call_{number}") for number, arguments in enumerate(["{}", '{"cut": "he'] * 10)]
+    outcome = orchestrator_with(tool, budget=budget).refuse(calls, ErrorCode.OUTPUT_LIMIT, reason)
+    assert [item.tool_call_id for item in outcome.observations] == [call["id"] for call in calls]
+    assert {item.result.error_code for item in outcome.observations} == {ErrorCode.OUTPUT_LIMIT}
+    assert sum(item.size for item in outcome.observations) <= 6_144
+    assert not any(execution.executed for execution in outcome.executions)
+    assert (len(outcome.plans), outcome.batches, tool.runs) == (20, (), [])
+
+
+# The loop around it
+
+
+class ScriptedModel:
+    """Answers each request with the next message, and keeps the bodies that were sent."""
+
+    def __init__(self, *messages: dict[str, Any]) -> None:
+        self.bodies: list[dict[str, Any]] = []
+        self._messages = list(messages)
+
+    def answer(self, request: Request) -> Response:
+        self.bodies.append(request.json())
+        message = {"role": "assistant", **self._messages.pop(0)}
+        body = {"id": "r", "model": "m", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+        return Response(200, (("content-type", "application/json"),), orjson.dumps(body))
+
+
+def asked_for(*calls: tuple[str, str, str]) -> dict[str, Any]:
+    return {
+        "content": None,
+        "tool_calls": [
+            {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+            for call_id, name, arguments in calls
+        ],
+    }
+
+
+@pytest.mark.seed("O05", "O06", "C02", "P09")
+def test_the_next_request_contains_every_observation_in_the_order_of_the_calls() -> None:
+    tools = mixed_tools(lambda parameters: ToolResult.success(f"saw {parameters.get('value')}"))
+    call = asked_for(("c1", "Grep", '{"value":"x"}'), ("c2", "Bash", "{broken"), ("c3", "Read", '{"value":"y"}'))
+    model = ScriptedModel(call, {"content": "finished"})
+    orchestrator = orchestrator_with(*tools)
+    with openai_client(PlayerTransport(model)) as client:
+        result = ReActLoop(client, orchestrator, LoopConfig("m")).run("go")
+    assert result.status is LoopStatus.ANSWERED
+    assert result.steps[0].outcome is not None
+    observations = result.steps[0].outcome.observations
+    assert model.bodies[1]["messages"][2:] == [
+        {"role": "tool", "tool_call_id": call_id, "content": observation.observation}
+        for call_id, observation in zip(("c1", "c2", "c3"), observations, strict=True)
+    ]
+    contents = [json.loads(message["content"]) for message in model.bodies[1]["messages"][2:]]
+    assert [content["text"] for content in contents][::2] == ["saw x", "saw y"]
+    assert contents[1]["error"]["code"] == "INVALID_PARAM"
+
+
+@pytest.mark.seed("R05", "R09")
+def test_each_request_shows_exactly_the_tools_that_the_registry_has_then() -> None:
+    registry = ToolRegistry()
+
+    def run(_: object) -> ToolResult:
+        registry.register_tool(SmallTool("Late", kind=ToolKind.READ))
+        return ToolResult.success("")
+
+    registry.register_tool(SmallTool("Early", run))
+    model = ScriptedModel(asked_for(("c1", "Early", "")), asked_for(("c2", "Unseen", "")), {"content": "done"})
+    with openai_client(PlayerTransport(model)) as client:
+        result = ReActLoop(client, ToolOrchestrator(ToolExecutor(registry)), LoopConfig("m")).run("go")
+    shown = [[tool["function"]["name"] for tool in body["tools"]] for body in model.bodies]
+    assert shown == [["Early"], ["Early", "Late"], ["Early", "Late"]]
+    assert model.bodies[1]["tools"] == registry.get_openai_tools()
+    assert result.steps[1].outcome is not None
+    assert result.steps[1].outcome.observations[0].result.error_code is ErrorCode.UNKNOWN_TOOL
+
+
+@pytest.mark.seed("R09")
+def test_without_tools_a_request_mentions_none() -> None:
+    model = ScriptedModel({"content": "done"})
+    with openai_client(PlayerTransport(model)) as client:
+        ReActLoop(client, orchestrator_with(), LoopConfig("m")).run("go")
+    assert "tools" not in model.bodies[0]
+
+
+def test_calls_of_a_parsed_answer_are_planned_as_they_are(tmp_path: Path) -> None:
+    body = {"choices": [{"message": asked_for(("c1", "Read", '{"value":"x"}')), "finish_reason": "tool_calls"}]}
+    turn = parse_completion(orjson.dumps(body))
+    executor = ToolExecutor(registry_with(SmallTool("Read", kind=ToolKind.READ)), Workspace(tmp_path))
+    outcome = ToolOrchestrator(executor).run(turn.tool_calls)
+    assert outcome.observations[0].tool_call_id == "c1"
+    assert outcome.observations[0].result.status is ToolStatus.SUCCESS
