@@ -1,0 +1,1 @@
+"""Exchanges on disk: dialects, lanes, matching and drift."""

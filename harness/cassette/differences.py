@@ -1,0 +1,79 @@
+"""The first place where two JSON values differ, as a path with both values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+SHOWN = 80
+_PLAIN_KEY = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
+
+
+class _Absent:
+    def __repr__(self) -> str:
+        return "(absent)"
+
+
+ABSENT: Final = _Absent()
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """``path`` in the form ``$.messages[2].content``; a value that one side does not have is `ABSENT`."""
+
+    path: str
+    old: Any
+    new: Any
+
+    def shown(self) -> tuple[str, str]:
+        """Both values as JSON of at most some 80 characters, cut around the first character that differs."""
+        if isinstance(self.old, str) and isinstance(self.new, str):
+            start = max(0, _common_prefix(self.old, self.new) - SHOWN // 4)
+            return _shortened(self.old, start), _shortened(self.new, start)
+        return _shown(self.old), _shown(self.new)
+
+
+def first_difference(old: Any, new: Any, path: str = "$") -> Difference | None:
+    """Compare depth first, keys in sorted order, list items in theirs; None when the values are equal."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in sorted(old.keys() | new.keys()):
+            found = first_difference(old.get(key, ABSENT), new.get(key, ABSENT), path + _step(key))
+            if found is not None:
+                return found
+        return None
+    if isinstance(old, list) and isinstance(new, list):
+        for index in range(max(len(old), len(new))):
+            left = old[index] if index < len(old) else ABSENT
+            right = new[index] if index < len(new) else ABSENT
+            found = first_difference(left, right, f"{path}[{index}]")
+            if found is not None:
+                return found
+        return None
+    # 1, 1.0 and true are equal in Python and different in a request.
+    return None if type(old) is type(new) and old == new else Difference(path, old, new)
+
+
+def _step(key: str) -> str:
+    return f".{key}" if key and _PLAIN_KEY.issuperset(key) else f"[{orjson.dumps(key).decode()}]"
+
+
+def _common_prefix(left: str, right: str) -> int:
+    for index, (one, other) in enumerate(zip(left, right, strict=False)):
+        if one != other:
+            return index
+    return min(len(left), len(right))
+
+
+def _shown(value: Any) -> str:
+    if value is ABSENT:
+        return repr(ABSENT)
+    text = orjson.dumps(value).decode()
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
+def _shortened(text: str, start: int) -> str:
+    end = start + SHOWN
+    quoted = orjson.dumps(text[start:end]).decode()
+    return ("…" if start else "") + quoted + ("…" if end < len(text) else "")

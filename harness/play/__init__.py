@@ -1,0 +1,1 @@
+"""Players and how they are reached: cassette, script, live model, through a transport of the real client."""

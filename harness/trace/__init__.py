@@ -1,0 +1,1 @@
+"""The run: lanes, steps and events, saved as a versioned folder."""

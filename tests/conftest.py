@@ -1,0 +1,25 @@
+"""Fixtures that several folders of tests share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def corpus_dir() -> Path:
+    """The folder of third-party recordings beside the checkout; skips where there is none."""
+    folder = Path(__file__).resolve().parents[2] / "shared" / "corpus"
+    if not folder.is_dir():
+        pytest.skip("the shared corpus of third-party recordings (../shared/corpus) is not beside this checkout")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def shared_dir() -> Path:
+    """The folder of material shared between checkouts, beside this one; skips where there is none."""
+    folder = Path(__file__).resolve().parents[2] / "shared"
+    if not folder.is_dir():
+        pytest.skip("the folder of shared material (../shared) is not beside this checkout")
+    return folder
