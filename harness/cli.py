@@ -1,0 +1,175 @@
+"""The command line. Each command imports what it needs when it runs, so that ``--help`` loads almost nothing."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import click
+import typer
+
+from harness import __version__
+from harness.errors import HarnessError, InputError
+
+if TYPE_CHECKING:
+    from harness.judge.suite import Item, Judged
+
+app = typer.Typer(
+    name="harness",
+    help="Replay recorded LLM traffic and scripted tool calls through the real tool pipeline, and judge it.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Out = Annotated[Path, typer.Option("--out", help="Folder for reports and saved runs.", metavar="DIR")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only what did not pass, and the last line.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
+_OUT = Path("reports")
+_DEFAULT_PATHS = ("scenarios", "cassettes")
+
+
+@app.callback()
+def _options(
+    *,
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            help="Print the version and exit.",
+            is_eager=True,
+            callback=lambda wanted: _print_version(wanted=wanted),
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def run(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Scenarios, cassettes or folders; scenarios/ and cassettes/ by default.", metavar="[PATHS]"
+        ),
+    ] = None,
+    *,
+    out: Out = _OUT,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run scenarios through the pipeline and replay cassettes; write JUnit and Markdown reports."""
+    from harness.judge.suite import collect  # noqa: PLC0415
+
+    given = paths or [Path(name) for name in _DEFAULT_PATHS if Path(name).is_dir()]
+    _judge(collect(given), out, json=json, quiet=quiet, title="harness run")
+
+
+@app.command()
+def replay(
+    paths: Annotated[list[Path], typer.Argument(help="Cassettes or folders of cassettes.", metavar="CASSETTE...")],
+    *,
+    out: Out = _OUT,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Replay each recorded conversation step by step and compare what the pipeline sends with what was recorded."""
+    from harness.judge.suite import collect  # noqa: PLC0415
+
+    _judge(collect(paths, ["replay"]), out, json=json, quiet=quiet, title="harness replay")
+
+
+@app.command()
+def record(
+    paths: Annotated[list[Path], typer.Argument(help="Scenarios whose player is a cassette.", metavar="SCENARIO...")],
+    endpoint: Annotated[
+        list[str],
+        typer.Option(help="Where a model answers; only these are contacted.", metavar="MODEL=URL"),
+    ],
+    *,
+    api_key_env: Annotated[
+        str, typer.Option(help="Environment variable that holds the API key.", metavar="NAME")
+    ] = "OPENAI_API_KEY",
+    quiet: Quiet = False,
+) -> None:
+    """Record the cassettes of scenarios from live models, as stock vcrpy YAML with the received chunks."""
+    from harness.scenario.recording import record_cassettes  # noqa: PLC0415
+
+    endpoints = dict(_pair(entry) for entry in endpoint)
+    api_key = os.environ.get(api_key_env, "none")
+    record_cassettes(paths, endpoints, api_key, lambda line: None if quiet else typer.echo(line, err=True))
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and exit: 2 and one line for bad usage or input, see `harness.judge.verdict.exit_code`."""
+    command = typer.main.get_command(app)
+    try:
+        code = command.main(args=list(arguments) if arguments is not None else None, standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        typer.echo(error.format_message(), err=True)
+        code = 2
+    except click.ClickException as error:
+        typer.echo(f"harness: {error.format_message()}", err=True)
+        code = 2
+    except HarnessError as error:
+        typer.echo(f"harness: {error}", err=True)
+        code = 2
+    except (click.Abort, KeyboardInterrupt):
+        typer.echo("harness: interrupted", err=True)
+        code = 130
+    except BrokenPipeError:
+        code = 1
+    raise SystemExit(code if isinstance(code, int) else 0)
+
+
+def _judge(items: Sequence[Item], out: Path, *, json: bool, quiet: bool, title: str) -> None:
+    from rich.console import Console  # noqa: PLC0415
+
+    from harness.judge.suite import judge_all  # noqa: PLC0415
+    from harness.judge.verdict import exit_code, overall  # noqa: PLC0415
+    from harness.report.files import write_reports  # noqa: PLC0415
+    from harness.report.terminal import print_cases  # noqa: PLC0415
+
+    judged = judge_all(items, out)
+    cases = [entry.case for entry in judged]
+    verdict = overall(cases)
+    reports = write_reports(cases, out, title)
+    console = Console(stderr=True)
+    print_cases(cases, console, quiet=quiet)
+    console.print(f"report: {reports['summary.md']}", markup=False, highlight=False, soft_wrap=True)
+    if json:
+        _print_json(judged, verdict)
+    raise typer.Exit(exit_code(verdict))
+
+
+def _print_json(judged: Sequence[Judged], verdict: str) -> None:
+    import orjson  # noqa: PLC0415
+
+    documents = [entry.document for entry in judged]
+    counted = ("exchanges", "chat_exchanges", "tool_calls", "steps")
+    totals: dict[str, int] = {"files": len(documents)}
+    for key in counted:
+        totals[key] = sum(value for document in documents if isinstance(value := document.get(key), int))
+    totals["drift"] = sum(len(value) for document in documents if isinstance(value := document.get("drift"), list))
+    body = orjson.dumps({"files": documents, "totals": totals, "verdict": verdict}, option=orjson.OPT_INDENT_2)
+    sys.stdout.buffer.write(body + b"\n")
+    sys.stdout.flush()
+
+
+def _pair(entry: str) -> tuple[str, str]:
+    model, separator, url = entry.partition("=")
+    if not separator or not model or not url.startswith(("http://", "https://")):
+        raise InputError(
+            f"{entry!r} is not MODEL=URL", where="--endpoint", hint="such as my-model=http://127.0.0.1:8090/v1"
+        )
+    return model, url
+
+
+def _print_version(*, wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"harness {__version__}")
+        raise typer.Exit

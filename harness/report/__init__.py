@@ -1,0 +1,1 @@
+"""Frames of runs, and what is drawn from them."""

@@ -1,0 +1,1 @@
+"""The YAML format of test cases, and what runs them."""

@@ -1,0 +1,134 @@
+"""Tools that answer with what was recorded, and the ids and registry that go with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness.pipeline.arguments import SchemaError
+from harness.pipeline.registry import SchemaTool, ToolRegistry
+from harness.pipeline.result import ToolResult
+from harness.pipeline.tool import Tool
+from harness.scenario.replay.tool_kinds import foreign_kind
+from harness.seams import SequentialIds
+from harness.wire.chat import ModelTurn, text_of
+
+NOT_RECORDED = "(the recording ends before this result)"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedResults:
+    """What the next request says became of a turn's calls, by position.
+
+    ``message`` is the assistant message in which the agent repeats the turn, None where no request follows.
+    ``contents`` holds one result for each of its calls, None where none is recorded.
+    """
+
+    message: Mapping[str, Any] | None
+    contents: tuple[str | None, ...] = ()
+
+    @property
+    def calls(self) -> list[Mapping[str, Any]]:
+        """The calls as the agent repeats them."""
+        calls = (self.message or {}).get("tool_calls") or ()
+        return [call for call in calls if isinstance(call, Mapping)]
+
+
+def recorded_results(following: Sequence[Mapping[str, Any]]) -> RecordedResults:
+    """Read them from the messages that the next request adds."""
+    if not following or following[0].get("role") != "assistant":
+        return RecordedResults(None)
+    message = following[0]
+    answers: list[Mapping[str, Any]] = []
+    for answer in following[1:]:
+        if answer.get("role") not in ("tool", "function"):
+            break
+        answers.append(answer)
+    if isinstance(message.get("function_call"), Mapping):
+        return RecordedResults(message, tuple(_content(answer) for answer in answers[:1]) or (None,))
+    by_id: dict[object, list[str]] = {}
+    for answer in answers:
+        by_id.setdefault(answer.get("tool_call_id"), []).append(_content(answer))
+    contents: list[str | None] = []
+    for call in message.get("tool_calls") or ():
+        waiting = by_id.get(call.get("id") if isinstance(call, Mapping) else None)
+        contents.append(waiting.pop(0) if waiting else None)
+    return RecordedResults(message, tuple(contents))
+
+
+class RecordedIds:
+    """Where a call came without a usable id, the id that the recorded agent gave it."""
+
+    def __init__(self, turn: ModelTurn, results: RecordedResults) -> None:
+        self._given = self._of_idless(turn, results)
+        self._fresh = SequentialIds()
+
+    def call_id(self) -> str:
+        """The next recorded id, or a fresh one where none is left."""
+        return next(self._given, None) or self._fresh.call_id()
+
+    @staticmethod
+    def _of_idless(turn: ModelTurn, results: RecordedResults) -> Iterator[str]:
+        seen: set[str] = set()
+        for call, given in zip(turn.tool_calls, results.calls, strict=False):
+            if not call.id or call.id in seen:
+                yield str(given.get("id") or "")
+            else:
+                seen.add(call.id)
+
+
+class RecordedRegistry(ToolRegistry):
+    """The tools of one recorded request, sent on as they came; any other name has a tool too, which is not shown.
+
+    ``problems`` lists the definitions that no provider would take.
+    """
+
+    def __init__(self, definitions: Iterable[object], contents: dict[str, str]) -> None:
+        super().__init__()
+        self.contents = contents
+        self.problems: list[str] = []
+        for number, definition in enumerate(definitions):
+            try:
+                self.register_definition(_definition(definition), self._unused, foreign_kind(_name(definition)))
+            except (SchemaError, ValueError) as error:
+                self.problems.append(f"$.tools[{number}]: {error}")
+
+    def get(self, name: str) -> Tool | None:
+        """A tool that answers from the recording, for every name."""
+        known = super().get(name)
+        definition = known.definition if isinstance(known, SchemaTool) else {"function": {"name": name}}
+        return _RecordedTool(definition, self.contents)
+
+    def problem_with(self, tool: Tool, parameters: Mapping[str, Any]) -> str | None:
+        """By the schema of the request; a name that it does not offer has none."""
+        return super().problem_with(tool, parameters) if super().get(tool.name) is not None else None
+
+    @staticmethod
+    def _unused(_: Mapping[str, Any]) -> ToolResult:
+        raise AssertionError("recorded tools answer by call id")
+
+
+class _RecordedTool(SchemaTool):
+    def __init__(self, definition: Mapping[str, Any], contents: dict[str, str]) -> None:
+        name = definition["function"]["name"]
+        super().__init__(definition, RecordedRegistry._unused, foreign_kind(name))  # noqa: SLF001  same module
+        self.contents = contents
+
+    def run_call(self, parameters: Mapping[str, Any], call_id: str) -> ToolResult:  # noqa: ARG002
+        return ToolResult.success(self.contents.get(call_id, NOT_RECORDED))
+
+
+def _definition(definition: object) -> Mapping[str, Any]:
+    if not isinstance(definition, Mapping):
+        raise SchemaError(f"a tool is an object, not {type(definition).__name__}")
+    return definition
+
+
+def _name(definition: object) -> str:
+    function = definition.get("function") if isinstance(definition, Mapping) else None
+    return str(function.get("name")) if isinstance(function, Mapping) else ""
+
+
+def _content(message: Mapping[str, Any]) -> str:
+    return text_of(message.get("content")) or ""
