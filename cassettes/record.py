@@ -26,6 +26,7 @@ from harness.play.script import ScriptedCall, ScriptedTurn, ScriptPlayer
 from harness.play.transport import PlayerTransport, RecordingTransport
 from harness.scenario.format import load_scenario
 from harness.scenario.recording import record_cassettes
+from harness.scenario.runner import ScenarioRun
 from harness.seams import ManualClock
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -79,7 +80,7 @@ def main() -> None:
             try:
                 endpoint = f"http://127.0.0.1:{PORT}/v1"
                 _wait(endpoint)
-                record_cassettes(by_model.get(model, []), {model: endpoint}, "none", print)
+                record_cassettes(by_model.get(model, []), {model: endpoint}, "none", _say)
             finally:
                 server.send_signal(signal.SIGTERM)
     record_weather(Path("cassettes/weather.yaml"))
@@ -109,6 +110,10 @@ def record_weather(path: Path) -> None:
             weather = {"temp_c": 31, "sky": "humid", **json.loads(made.function.arguments)}
             messages.append({"role": "tool", "tool_call_id": made.id, "content": json.dumps(weather)})
         client.chat.completions.create(**ask)  # type: ignore[call-overload]
+
+
+def _say(outcome: ScenarioRun, cassette: Path) -> None:
+    print(f"{outcome.scenario.path}: recorded {cassette.name}")
 
 
 def _install() -> None:

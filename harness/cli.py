@@ -6,9 +6,8 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn, cast
 
-import click
 import typer
 
 from harness import __version__
@@ -16,6 +15,9 @@ from harness.errors import HarnessError, InputError
 
 if TYPE_CHECKING:
     from harness.judge.suite import Item, Judged
+
+# typer carries a click of its own and exports of its usage errors only this one.
+_USAGE_ERROR = cast("type[Exception]", typer.BadParameter.__base__)
 
 app = typer.Typer(
     name="harness",
@@ -94,14 +96,24 @@ def record(
     api_key_env: Annotated[
         str, typer.Option(help="Environment variable that holds the API key.", metavar="NAME")
     ] = "OPENAI_API_KEY",
+    out: Out = _OUT,
     quiet: Quiet = False,
 ) -> None:
     """Record the cassettes of scenarios from live models, as stock vcrpy YAML with the received chunks."""
+    from harness.scenario.portable import portable  # noqa: PLC0415
     from harness.scenario.recording import record_cassettes  # noqa: PLC0415
+    from harness.scenario.runner import ScenarioRun  # noqa: PLC0415
+    from harness.trace.folder import save_run  # noqa: PLC0415
 
     endpoints = dict(_pair(entry) for entry in endpoint)
-    api_key = os.environ.get(api_key_env, "none")
-    record_cassettes(paths, endpoints, api_key, lambda line: None if quiet else typer.echo(line, err=True))
+
+    def done(outcome: ScenarioRun, cassette: Path) -> None:
+        save_run(outcome.run, out / "runs" / f"record--{outcome.scenario.name}", portable(outcome.root))
+        if not quiet:
+            model = outcome.scenario.agent.model
+            typer.echo(f"{outcome.scenario.path}: {model} recorded to {os.path.relpath(cassette)}", err=True)
+
+    record_cassettes(paths, endpoints, os.environ.get(api_key_env, "none"), done)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -109,21 +121,24 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     command = typer.main.get_command(app)
     try:
         code = command.main(args=list(arguments) if arguments is not None else None, standalone_mode=False)
-    except click.exceptions.NoArgsIsHelpError as error:
-        typer.echo(error.format_message(), err=True)
-        code = 2
-    except click.ClickException as error:
-        typer.echo(f"harness: {error.format_message()}", err=True)
+    except _USAGE_ERROR as error:
+        typer.echo(_usage_line(error), err=True)
         code = 2
     except HarnessError as error:
         typer.echo(f"harness: {error}", err=True)
         code = 2
-    except (click.Abort, KeyboardInterrupt):
+    except (typer.Abort, KeyboardInterrupt):
         typer.echo("harness: interrupted", err=True)
         code = 130
     except BrokenPipeError:
         code = 1
     raise SystemExit(code if isinstance(code, int) else 0)
+
+
+def _usage_line(error: Exception) -> str:
+    """The error on one line; ``harness`` alone is answered with the help."""
+    message = str(getattr(error, "format_message", lambda: error)())
+    return message if type(error).__name__ == "NoArgsIsHelpError" else f"harness: {' '.join(message.split())}"
 
 
 def _judge(items: Sequence[Item], out: Path, *, json: bool, quiet: bool, title: str) -> None:

@@ -9,18 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from harness.wire.exchange import Exchange, Headers
+from harness.wire.secret_headers import SECRET_HEADERS
 
-SECRET_HEADERS = frozenset({
-    "api-key",
-    "authorization",
-    "cookie",
-    "openai-organization",
-    "openai-project",
-    "proxy-authorization",
-    "set-cookie",
-    "x-api-key",
-    "x-goog-api-key",
-})  # fmt: skip
 VOLATILE_PREFIXES = ("user-agent", "x-stainless-")
 
 

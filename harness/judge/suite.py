@@ -37,8 +37,8 @@ class Item:
     @property
     def slug(self) -> str:
         """A folder name for its run."""
-        parts = [part for part in self.path.with_suffix("").parts if part not in ("/", "..", ".")]
-        return re.sub(r"[^A-Za-z0-9._-]+", "-", "--".join(parts[-4:]))
+        parts = [part for part in self.path.parts if part not in (self.path.anchor, "..", ".")]
+        return re.sub(r"[^A-Za-z0-9._-]+", "-", "--".join(parts))[-200:]
 
 
 @dataclass(frozen=True, slots=True)

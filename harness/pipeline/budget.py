@@ -17,7 +17,7 @@ from harness.files import write_atomically
 from harness.pipeline.observation import Serializer, ToolObservation
 from harness.pipeline.result import ToolResult, serialize_tool_result
 from harness.pipeline.truncation import Spill, fit
-from harness.pipeline.workspace import SPILL_FOLDER, Workspace
+from harness.pipeline.workspace import SPILL_FOLDER, OutsideWorkspaceError, Workspace
 
 PER_RESULT_BYTES = 51_200
 TOTAL_BYTES = 204_800
@@ -25,6 +25,8 @@ MAX_CALLS = 128
 LEAST_RESULT_BYTES = 512
 REFUSAL_BYTES = 256
 MAX_REFUSED_FACTOR = 4
+
+_LEADS_ELSEWHERE = f"{SPILL_FOLDER} leads elsewhere"
 
 OnTruncation = Callable[[ToolObservation, ToolObservation, int], None]
 """Told of each cut: the observation before, after, and the layer (1 or 2)."""
@@ -77,10 +79,12 @@ class SpillStore:
         path = self._workspace.spill_folder / f"{name}-{digest}.txt"
         try:
             if self._workspace.resolve(str(path)) != path:
-                return Spill(None, f"{SPILL_FOLDER} leads elsewhere")
+                return Spill(None, _LEADS_ELSEWHERE)
             write_atomically(path, content.encode("utf-8"), mode=0o600)
-        except (OSError, ValueError) as error:
-            return Spill(None, getattr(error, "strerror", None) or str(error))
+        except OutsideWorkspaceError:
+            return Spill(None, _LEADS_ELSEWHERE)
+        except OSError as error:
+            return Spill(None, error.strerror or type(error).__name__)
         return Spill(self._workspace.relative(path))
 
 

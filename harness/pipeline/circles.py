@@ -24,6 +24,10 @@ class CircleDetector:
         self._limit = limit
         self._signatures: list[str] = []
 
+    def reset(self) -> None:
+        """An answer or a new question came in between: what was asked before it is no part of a circle."""
+        self._signatures.clear()
+
     def next_step(self, plans: Sequence[ToolCallPlan]) -> str | None:
         """What goes in a circle, in words, when these calls would begin it once more; else None."""
         self._signatures.append("; ".join(_signature(plan) for plan in plans))

@@ -145,6 +145,6 @@ class CircuitBreaker:
     def _state(self, circuit: _Circuit | None) -> CircuitState:
         if circuit is None or circuit.opened_at is None:
             return CircuitState.CLOSED
-        if circuit.probe is not None or self._clock.monotonic() - circuit.opened_at >= self.recovery_timeout_s:
+        if self._clock.monotonic() - circuit.opened_at >= self.recovery_timeout_s:
             return CircuitState.HALF_OPEN
         return CircuitState.OPEN

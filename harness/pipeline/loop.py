@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import InputError
+from harness.errors import HarnessError, InputError
 from harness.pipeline.circles import REPEAT_LIMIT, CircleDetector
 from harness.pipeline.history import History
 from harness.pipeline.model_client import ModelCallError, invoke_raw, models_without_tools
-from harness.pipeline.orchestrator import StepOutcome, ToolOrchestrator, TooManyCallsError
+from harness.pipeline.orchestrator import StepOutcome, ToolCallPlan, ToolOrchestrator, TooManyCallsError
 from harness.pipeline.permissions import is_shown
 from harness.pipeline.result import ErrorCode
 from harness.wire.chat import ModelTurn, hit_output_limit
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import openai
 
 STEP_LIMIT = 50
+
+_CUT = "the model ran into its token limit; nothing was run, send less in one turn"
 
 ToolChoice = str | Mapping[str, Any]
 """``auto``, ``none``, ``required``, the name of one tool, or the provider's own form (C01)."""
@@ -81,6 +83,10 @@ class LoopResult:
     messages: tuple[dict[str, Any], ...]
 
 
+class _CircleError(HarnessError):
+    """The calls go in a circle; the text names them."""
+
+
 class ReActLoop:
     """Drives one conversation. `run` goes to the end; `step` does one model call with the calls it leads to."""
 
@@ -93,13 +99,13 @@ class ReActLoop:
         *,
         on_step: Callable[[StepRecord], None] = lambda _: None,
     ) -> None:
-        self.history = history or History()
+        self.history = History() if history is None else history
         self.config = config
         self._client = client
         self.orchestrator = orchestrator
         self._on_step = on_step
         self._steps: list[StepRecord] = []
-        self._circles = CircleDetector(config.repeat_limit) if config.repeat_limit else None
+        self._circles = CircleDetector(config.repeat_limit or REPEAT_LIMIT)
         self._without_tools: str | None = None
         self._capabilities_known = not config.check_capabilities
 
@@ -110,6 +116,7 @@ class ReActLoop:
         """
         if prompt is not None:
             self.history.append({"role": "user", "content": prompt})
+            self._circles.reset()
         begun = len(self._steps)
         while len(self._steps) - begun < self.config.step_limit:
             ended = self.step()
@@ -126,45 +133,41 @@ class ReActLoop:
             error = _failure(turn, failures)
             self._record(request, turn, error=error, notes=notes)
             return LoopStatus.ERROR, error
-        if hit_output_limit(turn, self._max_tokens()):
-            return self._cut(request, turn, notes)
-        if not turn.tool_calls:
-            self.history.append_turn(turn, ())
-            self._record(request, turn, notes=notes)
-            return LoopStatus.ANSWERED, "the model answered without a call"
-        return self._act(request, turn, notes)
-
-    def _act(self, request: dict[str, Any], turn: ModelTurn, notes: list[str]) -> tuple[LoopStatus, str] | None:
-        plans = self.orchestrator.plan_tool_calls(turn.tool_calls)
-        if self._circles is not None:
-            circle = self._circles.next_step(plans)
-            if circle is not None:
-                self._record(request, turn, error=circle, notes=notes)
-                return LoopStatus.CIRCLE, circle
-        try:
-            outcome = self.orchestrator.run_plans(plans)
-        except TooManyCallsError as error:
-            self._record(request, turn, error=str(error), notes=notes)
-            return LoopStatus.ERROR, str(error)
-        self._store(request, turn, outcome, notes)
-        return None
-
-    def _cut(self, request: dict[str, Any], turn: ModelTurn, notes: list[str]) -> tuple[LoopStatus, str] | None:
-        """Nothing of a turn cut at the token limit runs; each of its calls is answered once (A36, A37)."""
-        reason = "the model ran into its token limit; nothing was run, send less in one turn"
-        if not turn.tool_calls:
-            self.history.append_turn(turn, ())
-            self._record(request, turn, notes=notes)
+        cut = hit_output_limit(turn, self._max_tokens())
+        if turn.tool_calls:
+            return self._act(request, turn, notes, cut=cut)
+        self.history.append_turn(turn, ())
+        self._circles.reset()
+        self._record(request, turn, notes=notes)
+        if cut:
             return LoopStatus.CUT, "the answer was cut at the token limit"
-        outcome = self.orchestrator.refuse(turn.tool_calls, ErrorCode.OUTPUT_LIMIT, reason)
-        self._store(request, turn, outcome, notes)
-        return None
+        return LoopStatus.ANSWERED, "the model answered without a call"
 
-    def _store(self, request: dict[str, Any], turn: ModelTurn, outcome: StepOutcome, notes: list[str]) -> None:
+    def _act(
+        self, request: dict[str, Any], turn: ModelTurn, notes: list[str], *, cut: bool
+    ) -> tuple[LoopStatus, str] | None:
+        """Run the calls and store what came of them; nothing of a turn cut at the token limit runs (A36, A37)."""
+        try:
+            if cut:
+                outcome = self.orchestrator.refuse(turn.tool_calls, ErrorCode.OUTPUT_LIMIT, _CUT)
+                self._demand_progress(outcome.plans)
+            else:
+                plans = self.orchestrator.plan_tool_calls(turn.tool_calls)
+                self._demand_progress(plans)
+                outcome = self.orchestrator.run_plans(plans)
+        except (TooManyCallsError, _CircleError) as error:
+            self._record(request, turn, error=str(error), notes=notes)
+            return LoopStatus.CIRCLE if isinstance(error, _CircleError) else LoopStatus.ERROR, str(error)
         self.history.append_turn(turn, outcome.plans)
         for observation in outcome.observations:
             self.history.append_observation(observation, legacy=turn.legacy_function_call)
         self._record(request, turn, outcome, notes=notes)
+        return None
+
+    def _demand_progress(self, plans: Sequence[ToolCallPlan]) -> None:
+        circle = self._circles.next_step(plans) if self.config.repeat_limit else None
+        if circle is not None:
+            raise _CircleError(circle)
 
     def _request(self) -> tuple[dict[str, Any], list[str]]:
         """The body of the next request, its schemas fetched from the registry anew (R05)."""
@@ -172,17 +175,16 @@ class ReActLoop:
         notes: list[str] = []
         executor = self.orchestrator.executor
         tools = executor.registry.get_openai_tools(lambda tool: is_shown(tool, executor.mode))
+        choice = _choice_of_step(self.config.tool_choice, len(self._steps))
+        if choice is not None:
+            choice = _wire_choice(choice, [tool["function"]["name"] for tool in tools])
         if tools and (reason := self._no_tools()):
             notes.append(f"tools are not sent: {reason}")
             tools = []
         if tools:
             body["tools"] = tools
-        choice = _choice_of_step(self.config.tool_choice, len(self._steps))
-        if choice is not None:
-            shown = [tool["function"]["name"] for tool in tools]
-            wire_choice = _wire_choice(choice, shown)
-            if tools:
-                body["tool_choice"] = wire_choice
+            if choice is not None:
+                body["tool_choice"] = choice
         if self.config.stream:
             body["stream"] = True
         body.update(self.config.parameters)
@@ -253,7 +255,8 @@ def _wire_choice(choice: ToolChoice, shown: Sequence[str]) -> str | dict[str, An
     """The choice in the provider's form; raises InputError where it names a tool that the request does not show."""
     if isinstance(choice, str) and choice in ("auto", "none", "required"):
         return choice
-    named = choice if isinstance(choice, str) else (choice.get("function") or {}).get("name")
+    function = choice.get("function") if isinstance(choice, Mapping) else {"name": choice}
+    named = function.get("name") if isinstance(function, Mapping) else None
     if named is not None and named not in shown:
         known = ", ".join(shown) or "none"
         raise InputError(

@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING, Any
 from harness.errors import HarnessError
 from harness.wire.chat import ModelTurn, parse_completion
 from harness.wire.deltas import DeltaAssembler, parse_stream
+from harness.wire.exchange import Response
 from harness.wire.sse import SSEParser
 
 if TYPE_CHECKING:
     import openai
+
+_LONGEST_MESSAGE = 2000  # gateways answer with whole pages
 
 
 class ModelCallError(HarnessError):
@@ -37,7 +40,8 @@ def invoke_raw(client: openai.OpenAI, body: Mapping[str, Any], tool_names: Colle
     ``body`` is the request as it goes over the wire; keys the SDK does not know travel in its ``extra_body``. A stream
     that breaks off gives a turn with status *incomplete*. Raises ModelCallError.
     """
-    import openai  # noqa: PLC0415  start-up imports only what the command needs
+    import httpx2  # noqa: PLC0415  start-up imports only what the command needs
+    import openai  # noqa: PLC0415
 
     known = _known_parameters()
     arguments: dict[str, Any] = {key: value for key, value in body.items() if key in known}
@@ -47,18 +51,20 @@ def invoke_raw(client: openai.OpenAI, body: Mapping[str, Any], tool_names: Colle
         if body.get("stream"):
             return _streamed(client, arguments, tool_names)
         response = client.chat.completions.with_raw_response.create(**arguments)
-        return _completion(response.content)
+        return _whole(response.headers, response.content, tool_names)
     except openai.APIStatusError as error:
         raise ModelCallError(f"HTTP {error.status_code}: {_message_of(error)}", error.status_code) from error
     except openai.APIConnectionError as error:
         cause = error.__cause__ or error
         raise ModelCallError(f"no answer: {type(cause).__name__}: {cause}") from error
+    except httpx2.HTTPError as error:  # the client does not wrap what breaks while it reads the body of an error
+        raise ModelCallError(f"the answer broke off: {type(error).__name__}: {error}") from error
 
 
 def models_without_tools(client: openai.OpenAI, model: str) -> str | None:
     """Why tools must not be sent to ``model`` by what ``/v1/models`` lists (K01), or None.
 
-    A list that says nothing of capabilities, or no list at all, is no reason. Raises nothing.
+    A list that says nothing of capabilities, or no list at all, is no reason.
     """
     import openai  # noqa: PLC0415
 
@@ -86,13 +92,23 @@ def parse_models(body: bytes) -> dict[str, dict[str, Any]]:
     if isinstance(document, dict) and entries is None:
         entries = [document]
     return {
-        entry["id"]: entry for entry in entries or [] if isinstance(entry, dict) and isinstance(entry.get("id"), str)
+        entry["id"]: entry
+        for entry in (entries if isinstance(entries, list) else ())
+        if isinstance(entry, dict) and isinstance(entry.get("id"), str)
     }
 
 
-def _completion(content: bytes) -> ModelTurn:
-    if content.lstrip().startswith(b"data:"):
-        return parse_stream(content)
+def _is_stream(headers: Mapping[str, str], content: bytes) -> bool:
+    kind = headers.get("content-type", "")
+    try:
+        return Response(200, (("content-type", kind),), content).streamed
+    except ValueError:  # packed bytes that no header announced
+        return False
+
+
+def _whole(headers: Mapping[str, str], content: bytes, tool_names: Collection[str]) -> ModelTurn:
+    if _is_stream(headers, content):
+        return parse_stream(content, tool_names)
     try:
         return parse_completion(content)
     except ValueError as error:
@@ -100,18 +116,22 @@ def _completion(content: bytes) -> ModelTurn:
 
 
 def _streamed(client: openai.OpenAI, arguments: dict[str, Any], tool_names: Collection[str]) -> ModelTurn:
-    import httpx2  # noqa: PLC0415
-
     with client.chat.completions.with_streaming_response.create(**arguments) as response:
         chunks = response.iter_bytes()
-        kind = response.headers.get("content-type", "")
-        try:
-            first = next(chunks, b"")
-            if "application/json" in kind or ("event-stream" not in kind and first.lstrip()[:1] == b"{"):
-                return _completion(first + b"".join(chunks))
+        first = _first_bytes(chunks)
+        if _is_stream(response.headers, first):
             return _assembled(first, chunks, tool_names)
-        except httpx2.HTTPError as error:
-            raise ModelCallError(f"the answer broke off: {type(error).__name__}: {error}") from error
+        return _whole(response.headers, first + b"".join(chunks), tool_names)
+
+
+def _first_bytes(chunks: Iterator[bytes]) -> bytes:
+    """What has arrived once it is more than the blanks that some gateways send while they wait."""
+    first = b""
+    for chunk in chunks:
+        first += chunk
+        if first.strip():
+            break
+    return first
 
 
 def _assembled(first: bytes, chunks: Iterator[bytes], tool_names: Collection[str]) -> ModelTurn:
@@ -133,9 +153,10 @@ def _assembled(first: bytes, chunks: Iterator[bytes], tool_names: Collection[str
 
 def _message_of(error: openai.APIStatusError) -> str:
     body = error.body
-    if isinstance(body, dict) and isinstance(body.get("message"), str):
-        return str(body["message"])
-    return str(error)
+    said = body.get("message") if isinstance(body, dict) else body
+    if not isinstance(said, str) or not said.strip():
+        said = error.response.text
+    return said.strip()[:_LONGEST_MESSAGE] or str(error)
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import InitVar, dataclass, field
+from functools import cached_property
 
 from harness.pipeline.result import ToolResult, serialize_tool_result
 
@@ -25,7 +26,7 @@ class ToolObservation:
     def __post_init__(self, serializer: Serializer) -> None:
         object.__setattr__(self, "observation", serializer(self.result))
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Bytes of the observation in UTF-8; the unit of both budgets."""
         return len(self.observation.encode("utf-8"))

@@ -11,6 +11,7 @@ import re
 import threading
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from harness.pipeline.decision import Decision, Ruling, strictest
@@ -39,6 +40,11 @@ _STRUCTURE = names(
     "binary_expression parenthesized_expression test_operator comment arithmetic_expansion extglob_pattern regex"
 )
 _EXPANSION_OPERATORS = names("${ } :- - :+ + # ## % %% / // :? ? ^ ^^ , ,,") | {"", '"'}
+_ON_ONE_LINE = names(
+    "command command_name declaration_command unset_command file_redirect herestring_redirect concatenation word "
+    "number variable_assignment variable_assignments variable_name special_variable_name simple_expansion regex "
+    "extglob_pattern"
+)
 _REDIRECTS = frozenset({"file_redirect", "herestring_redirect", "heredoc_redirect"})
 _CHAINS = frozenset({"pipeline", "list", "negated_command", "redirected_statement"})
 _UNQUOTED = frozenset({"simple_expansion", "expansion", "command_substitution", "concatenation"})
@@ -90,7 +96,9 @@ class _Reading:
         self._displaced: dict[int, list[Word]] = {}
 
     def rulings(self) -> list[Ruling]:
-        root = _parse(self._source)
+        # The grammar's scanner looks characters up in tables for single bytes and crashes on others, so it is given a
+        # harmless byte for each byte that is not ASCII; the words are read from the true text.
+        root = _parse(re.sub(rb"[\x80-\xff]", b"%", self._source))
         if root.has_error:
             self._doubts.append("the syntax is not understood")
         end = 0
@@ -117,34 +125,49 @@ class _Reading:
         kind = node.type
         if node.is_named and kind not in _STRUCTURE:
             self._doubts.append(f"{kind.replace('_', ' ')}: not among the constructs that are checked")
+        if kind in _ON_ONE_LINE:
+            self._check_lines(node)
         visit = getattr(self, f"_visit_{kind}", None) if node.is_named else None
         if visit is not None:
             visit(node)
         elif node.is_named and not node.child_count and kind not in {"raw_string", "ansi_c_string"}:
             self._opaque(node)
 
+    def _check_lines(self, node: Node) -> None:
+        """A simple command ends with its line; the grammar lets some go on and hides the next command in the words."""
+        leaf = not node.child_count
+        spans = [(node.start_byte, node.end_byte)] if leaf else []
+        spans += [(one.end_byte, other.start_byte) for one, other in pairwise(node.children)]
+        if any(b"\n" in self._source[start:end].replace(b"\\\n", b"") for start, end in spans):
+            self._doubts.append("a command goes on over the end of a line")
+
     def _opaque(self, node: Node) -> None:
         if node.type not in {"comment", "heredoc_end", "heredoc_start"} and hidden_code(
-            _text(node), quoted=node.type in {"string_content", "heredoc_content"}
+            self._of(node), quoted=node.type in {"string_content", "heredoc_content"}
         ):
             self._doubts.append("a substitution is hidden in text")
+
+    def _visit_comment(self, node: Node) -> None:
+        # In bash # begins a comment only where a word can begin.
+        if node.start_byte and self._source[node.start_byte - 1] not in b" \t\n;&|":
+            self._doubts.append("it is not certain where a comment begins")
 
     def _visit_command(self, node: Node) -> None:
         words: list[Word] = []
         for child in node.children:
             if child.type == "command_name":
-                words.append(spell(child))
+                words.append(self._spell(child))
             elif child.type in {"==", "=~"}:
                 words.append(Word(child.type))
             elif not child.is_named or child.type in {"regex", "extglob_pattern", "subshell"}:
                 self._doubts.append("a word is not understood")
             elif child.type in _LITERALS:
-                words.append(spell(child))
-        self._found.append(judge([*words, *self._displaced.get(node.id, []), *_displaced_words(node)]))
+                words.append(self._spell(child))
+        self._found.append(judge([*words, *self._displaced.get(node.id, []), *self._displaced_words(node)]))
 
     def _visit_redirected_statement(self, node: Node) -> None:
         # The grammar takes words behind a redirection for its targets; bash gives them to the command.
-        words = _displaced_words(node)
+        words = self._displaced_words(node)
         target = node.child_by_field_name("body")
         while target is not None and target.type in _CHAINS:
             target = target.named_children[-1] if target.named_children else None
@@ -155,7 +178,7 @@ class _Reading:
 
     def _visit_file_redirect(self, node: Node) -> None:
         operator = next((child.type for child in node.children if not child.is_named), "")
-        targets = [spell(child) for child in node.children if child.type in _LITERALS]
+        targets = [self._spell(child) for child in node.children if child.type in _LITERALS]
         target = targets[0] if targets else Word("-")
         if operator in {"<", "<&", "<&-", ">&-"}:
             if target.text.startswith(("/dev/tcp", "/dev/udp")) or (operator == "<" and not target.exact):
@@ -171,7 +194,7 @@ class _Reading:
         start = next((child for child in node.children if child.type == "heredoc_start"), None)
         body = next((child for child in node.children if child.type == "heredoc_body"), None)
         end = next((child for child in node.children if child.type == "heredoc_end"), None)
-        marker = re.fullmatch(r"""(['"]?)(\w+)\1""", _text(start)) if start else None
+        marker = re.fullmatch(r"""(['"]?)([A-Za-z0-9_]+)\1""", self._of(start)) if start else None
         if marker is None or end is None:
             self._doubts.append("the end of a here-document is not certain")
             return
@@ -180,9 +203,12 @@ class _Reading:
         starts_line = re.search(rb"\n" + indent + rb"\Z", self._source[: end.start_byte])
         ends_line = self._source[end.end_byte : end.end_byte + 1] in {b"", b"\n"}
         twice = body is not None and re.search(line, self._source[body.start_byte : body.end_byte])
-        if not starts_line or not ends_line or twice:
+        late = body is not None and any(
+            child.start_byte > body.end_byte and child.type != "heredoc_end" for child in node.children
+        )
+        if not starts_line or not ends_line or twice or late:
             self._doubts.append("the end of a here-document is not certain")
-        if body is not None and not marker[1] and not body.child_count and hidden_code(_text(body), quoted=True):
+        if body is not None and not marker[1] and not body.child_count and hidden_code(self._of(body), quoted=True):
             self._doubts.append("a substitution is hidden in a here-document")
 
     def _visit_heredoc_body(self, node: Node) -> None:
@@ -192,41 +218,41 @@ class _Reading:
         name = node.child_by_field_name("name")
         if name is None or name.type != "variable_name":
             self._doubts.append("an assignment to an element computes its index")
-        elif HARMFUL_VARIABLE.fullmatch(_text(name)):
-            self._found.append(_ask(f"sets {_text(name)}, which can change what runs"))
+        elif HARMFUL_VARIABLE.fullmatch(self._of(name)):
+            self._found.append(_ask(f"sets {self._of(name)}, which can change what runs"))
         else:
-            self._found.append(Ruling(Decision.ALLOW, f"sets {_text(name)}"))
+            self._found.append(Ruling(Decision.ALLOW, f"sets {self._of(name)}"))
 
     def _visit_declaration_command(self, node: Node) -> None:
         for child in node.named_children:
-            plain = child.type in {"variable_assignment", "variable_name"} or _text(child) in {"-r", "-x", "-g"}
-            if not plain or (child.type == "variable_name" and HARMFUL_VARIABLE.fullmatch(_text(child))):
-                self._found.append(_ask(f"{_text(child)} changes how variables work"))
+            plain = child.type in {"variable_assignment", "variable_name"} or self._of(child) in {"-r", "-x", "-g"}
+            if not plain or (child.type == "variable_name" and HARMFUL_VARIABLE.fullmatch(self._of(child))):
+                self._found.append(_ask(f"{self._of(child)} changes how variables work"))
         self._found.append(Ruling(Decision.ALLOW, "declares variables"))
 
     def _visit_unset_command(self, node: Node) -> None:
         for child in node.named_children:
-            if child.type != "variable_name" or HARMFUL_VARIABLE.fullmatch(_text(child)):
-                self._found.append(_ask(f"unset {_text(child)}"))
+            if child.type != "variable_name" or HARMFUL_VARIABLE.fullmatch(self._of(child)):
+                self._found.append(_ask(f"unset {self._of(child)}"))
         self._found.append(Ruling(Decision.ALLOW, "unsets variables"))
 
     def _visit_for_statement(self, node: Node) -> None:
         name = node.child_by_field_name("variable")
-        if name is None or HARMFUL_VARIABLE.fullmatch(_text(name)):
+        if name is None or HARMFUL_VARIABLE.fullmatch(self._of(name)):
             self._found.append(_ask("a loop sets a variable that can change what runs"))
 
     def _visit_expansion(self, node: Node) -> None:
         for child in node.children:
-            if child.type in {"raw_string", "ansi_c_string"} and re.search(r"[$`]", _text(child)):
+            if child.type in {"raw_string", "ansi_c_string"} and re.search(r"[$`]", self._of(child)):
                 self._doubts.append("quotes inside an expansion may not quote")
             elif not child.is_named and child.type not in _EXPANSION_OPERATORS:
-                self._doubts.append(f"the expansion {_text(node)} may run code")
-        if re.match(r"\$\{(!|.*\[(?![@*\d]+\]))", _text(node)):
-            self._doubts.append(f"the expansion {_text(node)} may run code")
+                self._doubts.append(f"the expansion {self._of(node)} may run code")
+        if re.match(r"\$\{(!|.*\[(?![@*\d]+\]))", self._of(node)):
+            self._doubts.append(f"the expansion {self._of(node)} may run code")
 
     def _visit_arithmetic_expansion(self, node: Node) -> None:
         # A variable's value is computed in turn, and an index in it can hold a command.
-        if not re.fullmatch(r"\$(\(\(|\[)[\d\s+*/%()<>=!&|^~?:-]*(\)\)|\])", _text(node)):
+        if not re.fullmatch(r"\$(\(\(|\[)[\d\s+*/%()<>=!&|^~?:-]*(\)\)|\])", self._of(node)):
             self._doubts.append("arithmetic with variables can run code")
 
     def _visit_compound_statement(self, node: Node) -> None:
@@ -243,50 +269,49 @@ class _Reading:
             part, parent = stack.pop()
             if part.type in _TESTS:
                 stack.extend((child, part) for child in part.children)
-            elif doubt := _doubt_in_test(part, parent, single=bracket == "["):
+            elif doubt := self._doubt_in_test(part, parent, single=bracket == "["):
                 self._doubts.append(doubt)
 
     def _visit_command_substitution(self, node: Node) -> None:
         # Inside backquotes a backslash hides one more level.
-        if _text(node).startswith("`") and "\\" in _text(node):
+        if self._of(node).startswith("`") and "\\" in self._of(node):
             self._doubts.append("backquotes with backslashes")
 
+    def _doubt_in_test(self, part: Node, parent: Node, *, single: bool) -> str | None:
+        """What makes a part of ``[ ]`` (``single``) or ``[[ ]]`` more than a test."""
+        text = self._spell(part).text
+        if text in {"-v", "-R"}:
+            return "a test of a variable computes its index"
+        if single and part.type in _UNQUOTED and text not in {"$?", "$#"}:
+            return "an expansion without quotes inside [ may be any test"
+        if single and not part.is_named and part.type not in _TEST_TOKENS:
+            return f"{part.type} inside [ is not a part of the test"
+        if not single and text in _ARITHMETIC_TESTS:
+            sides = (self._of(parent.children[0]), self._of(parent.children[-1]))
+            if not all(re.fullmatch(r"-?\d+|\$[#?]|\"\$[#?]\"|\$\{#\w+\}", side) for side in sides):
+                return "arithmetic with variables can run code"
+        return None
 
-def _doubt_in_test(part: Node, parent: Node, *, single: bool) -> str | None:
-    """What makes a part of ``[ ]`` (``single``) or ``[[ ]]`` more than a test."""
-    text = spell(part).text
-    if text in {"-v", "-R"}:
-        return "a test of a variable computes its index"
-    if single and part.type in _UNQUOTED and text not in {"$?", "$#"}:
-        return "an expansion without quotes inside [ may be any test"
-    if single and not part.is_named and part.type not in _TEST_TOKENS:
-        return f"{part.type} inside [ is not a part of the test"
-    if not single and text in _ARITHMETIC_TESTS:
-        sides = (_text(parent.children[0]), _text(parent.children[-1]))
-        if not all(re.fullmatch(r"-?\d+|\$[#?]|\"\$[#?]\"|\$\{#\w+\}", side) for side in sides):
-            return "arithmetic with variables can run code"
-    return None
+    def _displaced_words(self, node: Node) -> list[Word]:
+        return [word for child in node.children if child.type in _REDIRECTS for word in self._extra_words(child)]
 
+    def _extra_words(self, redirect: Node) -> list[Word]:
+        if redirect.type == "file_redirect":
+            return [self._spell(child) for child in redirect.children if child.type in _LITERALS][1:]
+        if redirect.type == "heredoc_redirect":
+            own = [self._spell(child) for child in redirect.children if child.type in _LITERALS]
+            return own + [word for child in redirect.children for word in self._extra_words(child)]
+        return []
 
-def _extra_words(redirect: Node) -> list[Word]:
-    if redirect.type == "file_redirect":
-        return [spell(child) for child in redirect.children if child.type in _LITERALS][1:]
-    if redirect.type == "heredoc_redirect":
-        own = [spell(child) for child in redirect.children if child.type in _LITERALS]
-        return own + [word for child in redirect.children for word in _extra_words(child)]
-    return []
+    def _spell(self, node: Node) -> Word:
+        return spell(node, self._source)
 
-
-def _displaced_words(node: Node) -> list[Word]:
-    return [word for child in node.children if child.type in _REDIRECTS for word in _extra_words(child)]
+    def _of(self, node: Node) -> str:
+        return self._source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
 
 def _ask(reason: str) -> Ruling:
     return Ruling(Decision.ASK, reason)
-
-
-def _text(node: Node) -> str:
-    return (node.text or b"").decode("utf-8", "replace")
 
 
 _LOCK = threading.Lock()

@@ -171,7 +171,8 @@ _BREAKS = re.compile(r"[;&|\n(){}`!<>,]+|--[\w-]+=|\b(?:then|do|else|elif|if|whi
 def search_denied(text: str) -> Iterator[Ruling]:
     """Denied commands in a text whose syntax is not certain: quotes are dropped, each part is read by itself."""
     bare = re.sub(r"\\\n|[\"'\\]", "", text)
-    for part in _BREAKS.split(bare):
+    redirected = re.sub(r"\d*[<>]+[&|]?\s*[^\s;&|<>()]+", " ", bare)
+    for part in (*_BREAKS.split(bare), *_BREAKS.split(redirected)):
         words = part.split(None, 64)[:64]
         while words and (_ASSIGNMENT.match(words[0]) or words[0].startswith("$")):
             del words[0]

@@ -25,15 +25,16 @@ def hidden_code(text: str, *, quoted: bool = False) -> bool:
     return bool((_IN_QUOTES if quoted else _SUBSTITUTION).search(text))
 
 
-def spell(node: Node) -> Word:
-    """The word that a node of the tree stands for. Never raises for a tree of the bash grammar."""
-    spelling = _Spelling()
+def spell(node: Node, source: bytes) -> Word:
+    """The word that a node stands for, read from ``source``. Never raises for a tree of the bash grammar."""
+    spelling = _Spelling(source)
     spelling.add(node)
     return spelling.word()
 
 
 class _Spelling:
-    def __init__(self) -> None:
+    def __init__(self, source: bytes) -> None:
+        self._source = source
         self._text = ""
         self._bare = ""
         self._opaque = self._splits = False
@@ -49,7 +50,7 @@ class _Spelling:
         return Word(self._text, exact=exact, operand=operand)
 
     def add(self, node: Node) -> None:
-        source = (node.text or b"").decode("utf-8", "replace")
+        source = self._source[node.start_byte : node.end_byte].decode("utf-8", "replace")
         kind = node.type
         if kind in {"command_name", "concatenation"} and node.child_count:
             for child in node.children:

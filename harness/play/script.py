@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -35,7 +35,7 @@ class ScriptedTurn:
     """One answer.
 
     ``finish_reason`` None means that none is sent. ``fragment`` is how many characters of arguments or text go into
-    one delta. ``error_status`` answers with that HTTP status and ``error_message`` instead.
+    one delta, at least 1. ``error_status`` answers with that HTTP status and ``error_message`` instead.
     """
 
     text: str | None = None
@@ -46,6 +46,10 @@ class ScriptedTurn:
     done: bool = True
     error_status: int | None = None
     error_message: str = ""
+
+    def __post_init__(self) -> None:
+        if self.fragment < 1:
+            raise ValueError(f"fragment is {self.fragment}; a delta holds at least 1 character")
 
 
 @dataclass(slots=True)
@@ -74,13 +78,14 @@ class ScriptPlayer:
             return Response(200, (_JSON,), orjson.dumps({"object": "list", "data": list(self.models)}))
         if not path.endswith(CHAT_PATH):
             raise MissError(f"a script answers {CHAT_PATH} and /models, not {request.method} {path}")
+        body = _object_in(request)
         with self._lock:
             number = self.played
             if number >= len(self.turns):
                 raise MissError(f"the script has {len(self.turns)} turns, the agent asked for one more")
             self.played += 1
         self.before_turn(number)
-        return render_turn(self.turns[number], number, request.json())
+        return render_turn(self.turns[number], number, body)
 
 
 def render_turn(turn: ScriptedTurn, number: int, body: Mapping[str, Any]) -> Response:
@@ -91,7 +96,8 @@ def render_turn(turn: ScriptedTurn, number: int, body: Mapping[str, Any]) -> Res
     head = {"id": f"chatcmpl-script-{number}", "created": 0, "model": body.get("model")}
     if not body.get("stream"):
         return Response(200, (_JSON,), orjson.dumps(_completion(turn, head)))
-    wants_usage = bool((body.get("stream_options") or {}).get("include_usage"))
+    options = body.get("stream_options")
+    wants_usage = isinstance(options, Mapping) and bool(options.get("include_usage"))
     events = [b"data: " + orjson.dumps(chunk) + b"\n\n" for chunk in _chunks(turn, head, wants_usage=wants_usage)]
     if turn.done:
         events.append(b"data: [DONE]\n\n")
@@ -101,6 +107,16 @@ def render_turn(turn: ScriptedTurn, number: int, body: Mapping[str, Any]) -> Res
         offset += len(event)
         ends.append(Chunk(offset, 0.0))
     return Response(200, (_SSE,), b"".join(events), tuple(ends))
+
+
+def _object_in(request: Request) -> dict[str, Any]:
+    try:
+        body = request.json()
+    except ValueError as error:
+        raise MissError(f"a script answers requests in JSON; this one is not: {error}") from error
+    if not isinstance(body, dict):
+        raise MissError(f"a script answers JSON objects, not {type(body).__name__}")
+    return body
 
 
 def _completion(turn: ScriptedTurn, head: Mapping[str, Any]) -> dict[str, Any]:
@@ -127,12 +143,12 @@ def _chunks(turn: ScriptedTurn, head: Mapping[str, Any], *, wants_usage: bool) -
         choice = {"index": 0, "delta": dict(delta), "finish_reason": finish_reason}
         return {**head, "object": "chat.completion.chunk", "choices": [choice]}
 
-    yield chunk({"role": "assistant", "content": None})
+    yield chunk({"role": "assistant", "content": None if turn.text is None else ""})
     for piece in _pieces(turn.text, turn.fragment):
         yield chunk({"content": piece})
     for index, call in enumerate(turn.calls):
-        first = {"index": index, "id": call.id, "type": "function", "function": {"name": call.name, "arguments": ""}}
-        yield chunk({"tool_calls": [first]})
+        first = _entry(call if call.arguments is None else replace(call, arguments=""))
+        yield chunk({"tool_calls": [{"index": index, **first}]})
         for piece in _pieces(call.arguments, turn.fragment):
             yield chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
     if turn.finish_reason is not None:

@@ -6,6 +6,7 @@ Chat Completions, streamed and not: chunks as the player gives them; a miss is H
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 import time
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response as HttpResponse
 
 _START_TIMEOUT_S = 10.0
+_STOP_TIMEOUT_S = 1  # a program that was killed may never read the rest of an answer
 
 
 class LoopbackServer:
@@ -50,13 +52,20 @@ class LoopbackServer:
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._socket.bind(("127.0.0.1", 0))
         self.base_url = f"http://127.0.0.1:{self._socket.getsockname()[1]}/v1"
-        config = uvicorn.Config(self._application(), log_level="error", lifespan="off", ws="none")
+        config = uvicorn.Config(
+            self._application(),
+            log_level="error",
+            lifespan="off",
+            ws="none",
+            timeout_graceful_shutdown=_STOP_TIMEOUT_S,
+        )
         self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(target=self._server.run, args=([self._socket],), daemon=True)
+        self._thread = threading.Thread(target=asyncio.run, args=(_serve(self._server, self._socket),), daemon=True)
         self._thread.start()
         deadline = time.monotonic() + _START_TIMEOUT_S
         while not self._server.started:
             if time.monotonic() > deadline or not self._thread.is_alive():
+                self._stop()
                 raise HarnessError(f"the server at {self.base_url} did not start")
             time.sleep(0.005)
         return self
@@ -64,6 +73,9 @@ class LoopbackServer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._stop()
+
+    def _stop(self) -> None:
         if self._server is not None:
             self._server.should_exit = True
         if self._thread is not None:
@@ -105,6 +117,13 @@ class LoopbackServer:
             if name.lower() not in ("connection", "keep-alive", "date", "server")
         ]
         return response
+
+
+async def _serve(server: uvicorn.Server, bound: socket.socket) -> None:
+    await server.serve([bound])
+    for connection in list(server.server_state.connections):
+        connection.transport.abort()
+    await asyncio.sleep(0)  # the sockets of aborted connections are closed in the loop's next round
 
 
 def _stream(answer: Response) -> Iterator[bytes]:

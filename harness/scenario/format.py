@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import difflib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -267,7 +268,7 @@ def parse_scenario(source: Source) -> Scenario:
 
 def _input_error(source: Source, error: ValidationError) -> InputError:
     """The first error, most specific place first; pydantic lists one for each alternative of a union."""
-    first = max(error.errors(), key=lambda found: (found["type"] == "extra_forbidden", len(found["loc"])))
+    first = max(error.errors(), key=_weight)
     location = _in_document(source.data, first["loc"])
     key = ".".join(str(step) for step in location) or "scenario"
     hint = ""
@@ -280,6 +281,11 @@ def _input_error(source: Source, error: ValidationError) -> InputError:
     else:
         what = f"{key}: {first['msg'].removeprefix('Value error, ')}"
     return InputError(what, where=source.where(location), hint=hint)
+
+
+def _weight(found: Mapping[str, Any]) -> tuple[bool, int, bool]:
+    kind = str(found["type"])
+    return kind == "extra_forbidden", len(found["loc"]), not kind.endswith("_type")
 
 
 def _in_document(data: Any, location: tuple[int | str, ...]) -> Location:

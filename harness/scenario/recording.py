@@ -9,16 +9,18 @@ from harness.cassette.dialects.vcrpy import VcrpyWriter
 from harness.errors import InputError
 from harness.pipeline.loop import LoopStatus
 from harness.scenario.format import Scenario, load_scenario
-from harness.scenario.runner import record_scenario
+from harness.scenario.runner import ScenarioRun, record_scenario
 
 
 def record_cassettes(
     paths: Iterable[Path],
     endpoints: Mapping[str, str],
     api_key: str,
-    on_done: Callable[[str], None] = lambda _: None,
+    on_done: Callable[[ScenarioRun, Path], None] = lambda *_: None,
 ) -> list[Path]:
     """Run each scenario against the endpoint of its model and write its cassette; returns the cassettes.
+
+    ``on_done`` is told of each with its run.
 
     Only the endpoints given are contacted. A cassette is replaced when its recording is whole; until then the
     exchanges stand in ``NAME.partial`` beside it. Raises InputError for a scenario without a cassette, a model without
@@ -27,13 +29,13 @@ def record_cassettes(
     written: list[Path] = []
     for path in paths:
         scenario = load_scenario(path)
-        cassette = _record(scenario, endpoints, api_key)
-        on_done(f"{path}: {scenario.agent.model} recorded to {scenario.player.cassette}")
+        outcome, cassette = _record(scenario, endpoints, api_key)
+        on_done(outcome, cassette)
         written.append(cassette)
     return written
 
 
-def _record(scenario: Scenario, endpoints: Mapping[str, str], api_key: str) -> Path:
+def _record(scenario: Scenario, endpoints: Mapping[str, str], api_key: str) -> tuple[ScenarioRun, Path]:
     where = str(scenario.path)
     if scenario.player.cassette is None:
         raise InputError("player: only a scenario with a cassette can be recorded", where=where)
@@ -54,4 +56,4 @@ def _record(scenario: Scenario, endpoints: Mapping[str, str], api_key: str) -> P
         reason = result.reason if result is not None else outcome.miss
         raise InputError(f"{model} at {endpoints[model]} gave no usable answer: {reason}", where=where)
     partial.replace(cassette)
-    return cassette
+    return outcome, cassette

@@ -11,6 +11,8 @@ from harness.errors import InputError
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
+_PLAIN_TAGS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
+
 Location = tuple[str | int, ...]
 
 
@@ -64,6 +66,8 @@ def parse_source(path: Path, text: str) -> Source:
 
 def _value(loader: Any, node: yaml.Node, location: Location, lines: dict[Location, int], path: Path) -> Any:
     lines.setdefault(location, node.start_mark.line + 1)
+    if not isinstance(node, yaml.ScalarNode) and node.tag not in _PLAIN_TAGS:
+        raise InputError(f"not valid YAML here: the tag {node.tag}", where=f"{path}:{node.start_mark.line + 1}")
     if isinstance(node, yaml.MappingNode):
         found: dict[Any, Any] = {}
         for key_node, value_node in node.value:

@@ -17,20 +17,7 @@ from harness.errors import InputError
 from harness.files import write_atomically
 from harness.trace.run import FORMAT, VERSION, CallRecord, Lane, Run, Step
 from harness.wire.exchange import Chunk, Exchange, Headers, Request, Response
-
-_SECRET_HEADERS = frozenset(
-    {
-        "api-key",
-        "authorization",
-        "cookie",
-        "openai-organization",
-        "openai-project",
-        "proxy-authorization",
-        "set-cookie",
-        "x-api-key",
-        "x-goog-api-key",
-    }
-)
+from harness.wire.secret_headers import SECRET_HEADERS
 
 
 def save_run(run: Run, folder: Path, rewrite: Callable[[bytes], bytes] | None = None) -> Path:
@@ -148,7 +135,7 @@ def _exchange(document: dict[str, Any]) -> Exchange:
 
 
 def _kept(headers: Headers) -> list[list[str]]:
-    return [[name, value] for name, value in headers if name.lower() not in _SECRET_HEADERS]
+    return [[name, value] for name, value in headers if name.lower() not in SECRET_HEADERS]
 
 
 def _headers(headers: Iterable[Iterable[str]]) -> Headers:

@@ -95,6 +95,8 @@ def test_equal_answers_are_told_apart_by_their_ids_then_by_who_is_free() -> None
     twin = asks("c2", '{"of": "beds"}')
     lanes = lanes_of((START, FIRST), (START, twin), ([*START, twin, result("c2", "4")], says("Four.")))
     assert indexes(lanes) == [[0], [1, 2]]
+    lanes = lanes_of((START, FIRST), (START, twin), (SECOND, says("Four.")))
+    assert indexes(lanes) == [[0, 2], [1]]
     renamed = [*START, asks("x", '{"of": "beds"}'), result("x", "4")]
     lanes = lanes_of((START, FIRST), (START, twin), (renamed, says("4")), ([*renamed[:3], result("x", "5")], says("5")))
     assert sorted(indexes(lanes)) == [[0, 3], [1, 2]]

@@ -38,6 +38,7 @@ def test_arguments_may_be_a_json_text_or_an_object() -> None:
 
 
 @pytest.mark.seed("P01", "W04")
+@settings(deadline=None)
 @given(json_objects)
 def test_text_and_object_give_the_same_parameters(value: dict[str, Any]) -> None:
     for text in (json.dumps(value), json.dumps(value, ensure_ascii=False, indent=2)):
@@ -51,6 +52,7 @@ def test_nothing_means_no_arguments(nothing: object) -> None:
 
 
 @pytest.mark.seed("S03", "P03")
+@settings(deadline=None)
 @given(any_text | almost_json)
 @example("null")
 @example("[]")
@@ -72,6 +74,7 @@ def test_no_text_raises_and_none_but_an_empty_one_silently_becomes_no_arguments(
 
 
 @pytest.mark.seed("S03")
+@settings(deadline=None)
 @given(json_objects.filter(bool), st.data())
 def test_a_part_of_an_arguments_text_is_never_taken_for_the_whole(value: dict[str, Any], data: st.DataObject) -> None:
     text = json.dumps(value, ensure_ascii=False)
@@ -82,6 +85,7 @@ def test_a_part_of_an_arguments_text_is_never_taken_for_the_whole(value: dict[st
     assert "not valid JSON" in problem
 
 
+@settings(deadline=None)
 @given(almost_json | json_objects.map(json.dumps))
 def test_what_is_taken_is_what_a_strict_reader_takes(text: str) -> None:
     parameters, problem = parse_tool_input(text)
@@ -91,6 +95,7 @@ def test_what_is_taken_is_what_a_strict_reader_takes(text: str) -> None:
         assert set(strict) == set(parameters)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("ab"), json_values), min_size=1, max_size=4))
 def test_a_key_that_appears_twice_is_refused_and_named(pairs: list[tuple[str, object]]) -> None:
     keys = [key for key, _ in pairs]
@@ -268,6 +273,7 @@ def test_a_schema_without_a_type_or_with_object_among_its_types_is_taken(check: 
         check({"type": "array"})
 
 
+@settings(deadline=None)
 @given(st.text(string.printable, max_size=30))
 def test_schema_checks_raise_nothing_but_schema_error(kind: str) -> None:
     schema = {"type": "object", "properties": {"a": {"type": kind}}}

@@ -170,6 +170,16 @@ def test_a_run_admitted_before_the_circuit_opened_does_not_close_it(clock: Manua
     assert breaker.admit("T") is not None
 
 
+def test_a_late_failure_does_not_start_the_time_of_an_open_circuit_anew(clock: ManualClock) -> None:
+    breaker = CircuitBreaker(2, 10, clock)
+    slow = breaker.admit("T")
+    assert slow is not None
+    run(breaker, BAD, times=2)
+    clock.advance(6)
+    breaker.record(slow, BAD)
+    assert breaker.retry_after_s("T") == pytest.approx(4)
+
+
 def test_impossible_settings_are_refused() -> None:
     with pytest.raises(ValueError, match="failure_threshold is 0"):
         CircuitBreaker(0)
@@ -248,7 +258,6 @@ class ModelCircuit:
                 self.failures_in_a_row = 0
 
 
-@pytest.mark.seed("B01", "B02", "B03", "B04", "B05", "B06", "B07")
 class BreakerMachine(RuleBasedStateMachine):
     """Calls of two tools that begin and end in any order, late results and lost permits included."""
 
@@ -274,6 +283,12 @@ class BreakerMachine(RuleBasedStateMachine):
         assert permit.probe is (state is CircuitState.HALF_OPEN)
         if permit.probe:
             model.attempt = permit
+        return permit
+
+    @rule(target=running, tool=st.sampled_from("AB"))
+    def begin_before_the_circuit_opens(self, tool: str) -> object:
+        permit = self.begin(tool)
+        self.run_several(tool, "failure", THRESHOLD)
         return permit
 
     @rule(target=ended, permit=consumes(running), outcome=st.sampled_from(["success", "failure", "uncounted"]))
@@ -327,5 +342,5 @@ class BreakerMachine(RuleBasedStateMachine):
             self.model[permit.tool].take(permit, outcome, self.clock.monotonic())
 
 
-TestBreakerAgainstItsModel = BreakerMachine.TestCase
+TestBreakerAgainstItsModel = pytest.mark.seed("B01", "B02", "B03", "B04", "B05", "B06", "B07")(BreakerMachine.TestCase)
 TestBreakerAgainstItsModel.settings = settings(deadline=None, max_examples=100, stateful_step_count=40)

@@ -533,7 +533,7 @@ def test_the_call_id_reaches_a_tool_that_asks_for_it() -> None:
     assert ToolExecutor(registry_with(Answering("T"))).execute_call("T", "", "call_7").result.text == "call_7"
 
 
-NO_ARGUMENTS = (object(), {"value": float("inf")}, b"{}", 1, [])
+NO_ARGUMENTS: tuple[object, ...] = (object(), {"value": float("inf")}, b"{}", 1, [])
 
 
 @settings(deadline=None)

@@ -38,6 +38,7 @@ def test_a_version_is_size_time_and_content_of_one_open_file(tmp_path: Path) -> 
 
 
 @pytest.mark.seed("L01", "L02")
+@settings(deadline=None)
 @given(st.binary(max_size=50), st.integers(0, 2**62))
 def test_what_a_result_says_of_a_version_is_what_an_edit_will_expect(content: bytes, mtime_ns: int) -> None:
     version = version_of(content, mtime_ns)
@@ -157,7 +158,6 @@ files = st.sampled_from(FILES)
 spelled = files.flatmap(lambda name: st.tuples(st.just(name), st.sampled_from(SPELLINGS[name])))
 
 
-@pytest.mark.seed("L01", "L02", "L04", "L05")
 class LockMachine(RuleBasedStateMachine):
     """An agent that reads and edits, and a world that writes beside it.
 
@@ -251,5 +251,5 @@ class LockMachine(RuleBasedStateMachine):
         assert (self.root / "link.txt").is_symlink()
 
 
-TestLockOnRealFiles = LockMachine.TestCase
+TestLockOnRealFiles = pytest.mark.seed("L01", "L02", "L04", "L05")(LockMachine.TestCase)
 TestLockOnRealFiles.settings = settings(deadline=None, max_examples=60, stateful_step_count=30)

@@ -50,7 +50,12 @@ def test_reading_tools_are_allowed_at_once_in_every_mode(
 def test_nobody_is_asked_about_a_read(tmp_path: Path) -> None:
     (tmp_path / "f.txt").write_text("a")
     asked: list[AskRequest] = []
-    executor = builtin_executor(tmp_path, ask=lambda request: bool(asked.append(request)))
+
+    def policy(request: AskRequest) -> bool:
+        asked.append(request)
+        return False
+
+    executor = builtin_executor(tmp_path, ask=policy)
     assert executor.execute("Read", {"path": "f.txt"}).status is ToolStatus.SUCCESS
     assert asked == []
 
@@ -180,7 +185,7 @@ def test_the_policy_is_told_what_it_is_asked() -> None:
 
     def policy(request: AskRequest) -> bool:
         asked.append(request)
-        return request.parameters["command"] == "mv a b"
+        return bool(request.parameters["command"] == "mv a b")
 
     shell = SmallTool("Shell", lambda _: ToolResult.success("ran"), kind=ToolKind.SHELL, parameters=COMMAND)
     executor = ToolExecutor(registry_with(shell), ask=policy)

@@ -14,6 +14,19 @@ from harness.pipeline.decision import Decision
 from harness.pipeline.shell import MAX_LENGTH, classify_command
 
 DENIED = [
+    "echo 'a'#; rm x",
+    "echo $(ls)#; rm x",
+    "echo ${x}#; rm x",
+    "echo ${ rm x; }",
+    'echo "${ rm x; }"',
+    "echo \\ #; rm x",
+    "ls \\ ;rm x",
+    "ls\n\\rm x",
+    "ls\n\n\\r\\m x",
+    "cat a | grep x | head -3\nrm f && ls",
+    "cat a | grep x | head -3\nrm f || ls",
+    "ls 2>/dev/null\n\\rm x",
+    "cat a | sort | head > /dev/null\nrm f && ls",
     r"r\m x",
     '"rm" x',
     "'r'm x",
@@ -129,6 +142,9 @@ DENIED = [
 ]
 
 ASKED = [
+    "é=1",
+    "lś",
+    "ls > größe",
     "timeout $x ls",
     "timeout -k $x 5 ls",
     "timeout 5* ls",
@@ -280,6 +296,9 @@ ASKED = [
 ]
 
 ALLOWED = [
+    "grep -rn café src",
+    "echo '日本語'",
+    "cat größe.txt | head",
     "ls -la src",
     "git status",
     "git log --oneline -5",
@@ -436,7 +455,7 @@ CONTEXTS: list[Callable[[str], str]] = [
             "ls | @",
             "ls & @",
             "ls\n@",
-            "( @ )",
+            "(ls; @)",
             "{ @; }",
             "if true; then @; fi",
             "if @; then ls; fi",
@@ -471,7 +490,7 @@ def _spelled(name: str, how: int) -> str:
 
 
 @pytest.mark.seed("X04")
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     harmful=st.sampled_from(HARMFUL),
     spelling=st.integers(0, 6),
@@ -497,7 +516,7 @@ def test_denied_stays_denied_however_it_is_wrapped(
 
 
 @pytest.mark.seed("X04", "X05")
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     destructive=st.sampled_from(
         [
@@ -520,7 +539,7 @@ def test_a_rewritten_destructive_command_is_never_allowed(destructive: str, form
     assert classify_command(command).decision is not Decision.ALLOW, command
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.one_of(st.text(max_size=200), st.text(alphabet=st.characters(), max_size=50)))
 def test_no_text_raises(command: str) -> None:
     assert classify_command(command).reason
@@ -582,6 +601,18 @@ def test_megabytes_are_not_allowed_and_hide_nothing(filler: str) -> None:
 def test_deep_nesting_does_not_raise() -> None:
     assert classify_command("$(" * 2000 + "rm x" + ")" * 2000).decision is Decision.DENY
     assert classify_command("nice " * 3000 + "rm x").decision is Decision.DENY
+
+
+@pytest.mark.parametrize(
+    "command", ["R\U0003ad58O\r{\U000de79f5", "\U0010ffff=1", "ls ${\U000e0001}", "<<\U0001f600\nx"]
+)
+def test_characters_beyond_the_grammars_tables_do_not_crash_it(command: str) -> None:
+    for _ in range(20):
+        assert classify_command(command).decision is Decision.ASK
+
+
+def test_reason_shows_characters_as_they_were_written() -> None:
+    assert "größe" in classify_command("mv größe x").reason
 
 
 def test_threads_share_the_parser() -> None:

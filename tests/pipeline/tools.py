@@ -69,10 +69,10 @@ def orchestrator_with(*tools: Tool, workspace: Workspace | None = None, **option
 
 
 def builtin_executor(root: Path, **options: Any) -> ToolExecutor:
-    """An executor with the built-in tools on a folder."""
+    """An executor with the built-in tools on a folder, and a breaker that stays out of the way."""
     workspace = Workspace(root)
     versions = FileVersions()
-    registry = ToolRegistry(versions=versions)
+    registry = ToolRegistry(CircuitBreaker(1_000_000), versions)
     for tool in builtin_tools(workspace, versions):
         registry.register_tool(tool)
     return ToolExecutor(registry, workspace, **options)

@@ -588,3 +588,25 @@ def test_a_system_prompt_that_changes_and_changes_back_stays_one_conversation() 
     _, replayed = judged(with_request(longer(), 1, reword_system))
     assert [(found.exchange, found.drift.kind) for found in replayed.drift] == [(1, "system"), (2, "system")]
     assert len(replayed.run.lanes) == 1
+
+
+def test_a_fault_that_stays_in_the_history_is_reported_once() -> None:
+    recorded = with_requests_from(longer(), 1, lambda body: body["messages"].pop(3))
+    _, replayed = judged(recorded)
+    assert [(fault.code, fault.where) for fault in replayed.faults] == [("result_missing", "exchange 1 $.messages[2]")]
+
+
+def test_two_results_under_one_id_belong_to_the_calls_in_their_order() -> None:
+    recorded = conversation(
+        asks(MEASURE_A, {**MEASURE_B, "id": "call_a"}),
+        [result("call_a", "14 degrees"), result("call_a", "17 degrees")],
+        says("Fine."),
+    )
+    assert_fails(recorded, "exchange 1 $.messages[2].tool_calls[1].id: id_used_twice")
+    (lane,) = judged(recorded)[1].run.lanes
+    assert [each.observation for each in lane.steps[0].calls] == ["14 degrees", "17 degrees"]
+
+
+def test_a_call_that_cannot_be_planned_as_it_came_fails_by_the_counts() -> None:
+    nameless = {"id": "call_a", "type": "function", "function": {"arguments": "{}"}}
+    assert_fails(conversation(asks(nameless)), "every call planned with its name, id and arguments: 0 of 1")
