@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn, cast
 
@@ -68,7 +68,7 @@ def run(
     from harness.judge.suite import collect  # noqa: PLC0415
 
     given = paths or [Path(name) for name in _DEFAULT_PATHS if Path(name).is_dir()]
-    _judge(collect(given), out, json=json, quiet=quiet, title="harness run")
+    _judge(collect(given), out, _cases_document, json=json, quiet=quiet, title="harness run")
 
 
 @app.command()
@@ -82,7 +82,7 @@ def replay(
     """Replay each recorded conversation step by step and compare what the pipeline sends with what was recorded."""
     from harness.judge.suite import collect  # noqa: PLC0415
 
-    _judge(collect(paths, ["replay"]), out, json=json, quiet=quiet, title="harness replay")
+    _judge(collect(paths, ["replay"]), out, _replay_document, json=json, quiet=quiet, title="harness replay")
 
 
 @app.command()
@@ -141,7 +141,15 @@ def _usage_line(error: Exception) -> str:
     return message if type(error).__name__ == "NoArgsIsHelpError" else f"harness: {' '.join(message.split())}"
 
 
-def _judge(items: Sequence[Item], out: Path, *, json: bool, quiet: bool, title: str) -> None:
+def _judge(
+    items: Sequence[Item],
+    out: Path,
+    document: Callable[[Sequence[Judged], str], dict[str, object]],
+    *,
+    json: bool,
+    quiet: bool,
+    title: str,
+) -> None:
     from rich.console import Console  # noqa: PLC0415
 
     from harness.judge.suite import judge_all  # noqa: PLC0415
@@ -157,21 +165,28 @@ def _judge(items: Sequence[Item], out: Path, *, json: bool, quiet: bool, title: 
     print_cases(cases, console, quiet=quiet)
     console.print(f"report: {reports['summary.md']}", markup=False, highlight=False, soft_wrap=True)
     if json:
-        _print_json(judged, verdict)
+        _print_json(document(judged, verdict))
     raise typer.Exit(exit_code(verdict))
 
 
-def _print_json(judged: Sequence[Judged], verdict: str) -> None:
+def _cases_document(judged: Sequence[Judged], verdict: str) -> dict[str, object]:
+    return {"cases": [entry.case.document() for entry in judged], "verdict": verdict}
+
+
+def _replay_document(judged: Sequence[Judged], verdict: str) -> dict[str, object]:
+    documents = [entry.document for entry in judged]
+    totals: dict[str, int] = {"files": len(documents)}
+    for key in ("exchanges", "chat_exchanges", "tool_calls", "steps"):
+        totals[key] = sum(value for document in documents if isinstance(value := document.get(key), int))
+    for key in ("drift", "faults"):
+        totals[key] = sum(len(value) for document in documents if isinstance(value := document.get(key), list))
+    return {"files": documents, "totals": totals, "verdict": verdict}
+
+
+def _print_json(document: dict[str, object]) -> None:
     import orjson  # noqa: PLC0415
 
-    documents = [entry.document for entry in judged]
-    counted = ("exchanges", "chat_exchanges", "tool_calls", "steps")
-    totals: dict[str, int] = {"files": len(documents)}
-    for key in counted:
-        totals[key] = sum(value for document in documents if isinstance(value := document.get(key), int))
-    totals["drift"] = sum(len(value) for document in documents if isinstance(value := document.get("drift"), list))
-    body = orjson.dumps({"files": documents, "totals": totals, "verdict": verdict}, option=orjson.OPT_INDENT_2)
-    sys.stdout.buffer.write(body + b"\n")
+    sys.stdout.buffer.write(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
     sys.stdout.flush()
 
 

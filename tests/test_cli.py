@@ -113,6 +113,16 @@ def test_replay_prints_one_json_document_and_nothing_else_on_stdout(tmp_path: Pa
     assert document["totals"]["tool_calls"] == sum(file["tool_calls"] for file in document["files"])
 
 
+def test_run_prints_its_cases_as_json_with_what_did_not_pass(tmp_path: Path) -> None:
+    (tmp_path / "t.yaml").write_text(ANSWER.replace("final_text: Hello", "final_text: Bye"))
+    done = harness("run", "t.yaml", "--json", cwd=tmp_path)
+    assert done.returncode == 1
+    document = json.loads(done.stdout)
+    assert document["verdict"] == document["cases"][0]["verdict"] == "FAIL"
+    assert [check["name"] for check in document["cases"][0]["not_passed"]] == ["final_text"]
+    assert (tmp_path / document["cases"][0]["run_folder"] / "run.json").exists()
+
+
 def test_quiet_prints_only_what_did_not_pass_and_the_end(tmp_path: Path) -> None:
     (tmp_path / "good.yaml").write_text(ANSWER)
     (tmp_path / "wrong.yaml").write_text(ANSWER.replace("final_text: Hello", "final_text: Bye"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 
 
@@ -46,6 +46,20 @@ class Case:
     tags: tuple[str, ...] = ()
     facts: dict[str, object] = field(default_factory=dict)
     run_folder: str = ""
+
+    def document(self) -> dict[str, object]:
+        """The case as ``harness run --json`` prints it; of its checks those that did not pass."""
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "path": self.path,
+            "verdict": self.verdict,
+            "first_line": self.first_line,
+            "checks": len(self.checks),
+            "not_passed": [asdict(check) for check in self.checks if check.verdict is not Verdict.PASS],
+            "facts": self.facts,
+            "run_folder": self.run_folder,
+        }
 
 
 def judged(checks: Sequence[Check]) -> tuple[Verdict, str]:

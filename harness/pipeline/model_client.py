@@ -118,20 +118,10 @@ def _whole(headers: Mapping[str, str], content: bytes, tool_names: Collection[st
 def _streamed(client: openai.OpenAI, arguments: dict[str, Any], tool_names: Collection[str]) -> ModelTurn:
     with client.chat.completions.with_streaming_response.create(**arguments) as response:
         chunks = response.iter_bytes()
-        first = _first_bytes(chunks)
+        first = next(chunks, b"")
         if _is_stream(response.headers, first):
             return _assembled(first, chunks, tool_names)
         return _whole(response.headers, first + b"".join(chunks), tool_names)
-
-
-def _first_bytes(chunks: Iterator[bytes]) -> bytes:
-    """What has arrived once it is more than the blanks that some gateways send while they wait."""
-    first = b""
-    for chunk in chunks:
-        first += chunk
-        if first.strip():
-            break
-    return first
 
 
 def _assembled(first: bytes, chunks: Iterator[bytes], tool_names: Collection[str]) -> ModelTurn:

@@ -406,6 +406,15 @@ def test_interleaved_fragments_are_put_together_by_index(fragment: int) -> None:
     assert [entry["function"]["arguments"] for entry in entries] == arguments
 
 
+@pytest.mark.seed("R09", "S01")
+@pytest.mark.parametrize("name", ["ping", "pingping"])
+def test_the_tools_of_the_request_settle_a_name_sent_in_two_pieces(name: str) -> None:
+    pieces = [{"tool_calls": [{"index": 0, "id": "c", "function": {"name": "ping", "arguments": ""}}]}] * 2
+    tool = reader(name)
+    held(Answers(stream(*pieces, finishing("tool_calls")), saying()), tool, stream=True)
+    assert tool.runs == [{}]
+
+
 class LoggingTransport(httpx2.BaseTransport):
     """Notes each piece of a body as it is read."""
 
@@ -693,6 +702,14 @@ def test_what_was_asked_before_an_answer_is_no_part_of_a_circle() -> None:
     turns = [turn for _ in range(6) for turn in (calling(call("Read", value("a"))), saying())]
     with Session(turns, reader()) as session:
         assert [session.run(f"question {number}").status for number in range(6)] == [LoopStatus.ANSWERED] * 6
+
+
+def test_an_answer_ends_a_circle_also_for_those_who_write_the_history_themselves() -> None:
+    turns = [turn for _ in range(6) for turn in (calling(call("Read", value("a"))), saying())]
+    with Session(turns, reader()) as session:
+        for number in range(6):
+            session.loop.history.append({"role": "user", "content": f"question {number}"})
+            assert session.run(None).status is LoopStatus.ANSWERED
 
 
 def test_after_a_circle_a_new_question_begins_anew() -> None:

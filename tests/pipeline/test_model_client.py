@@ -157,6 +157,12 @@ def test_a_body_that_is_no_completion_is_no_turn(content: bytes, body: dict[str,
     assert no.value.status is None
 
 
+def test_an_answer_packed_twice_and_damaged_is_no_turn() -> None:
+    packed = Response(200, (*JSON, ("content-encoding", "gzip")), gzip.compress(gzip.compress(ANSWER)[:-9]))
+    with pytest.raises(ModelCallError, match="the body is no chat completion"):
+        ask(packed, STREAMED)
+
+
 @pytest.mark.parametrize("ended", [b"", b"data: nonsense\n\n", b": waiting\n\n", b"data: {}"])
 def test_a_stream_that_says_nothing_is_incomplete(ended: bytes) -> None:
     assert ask(Response(200, SSE, ended), STREAMED).status == "incomplete"

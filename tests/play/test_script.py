@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -200,8 +201,15 @@ def test_what_happens_in_between_happens_before_the_turn() -> None:
 
 
 def test_every_turn_is_played_once_under_threads() -> None:
+    class SlowToCount(list[ScriptedTurn]):
+        """Gives other threads time between the look at what has been played and the note that it has."""
+
+        def __len__(self) -> int:
+            time.sleep(0.0005)
+            return super().__len__()
+
     count = 64
-    player = ScriptPlayer([ScriptedTurn(text=str(number)) for number in range(count)])
+    player = ScriptPlayer(SlowToCount(ScriptedTurn(text=str(number)) for number in range(count)))
     together = threading.Barrier(8)
 
     def ask_some(_: int) -> list[str | None]:
