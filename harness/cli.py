@@ -15,6 +15,7 @@ from harness.errors import HarnessError, InputError
 
 if TYPE_CHECKING:
     from harness.judge.suite import Item, Judged
+    from harness.scenario.policy import ReplayPolicy
 
 # typer carries a click of its own and exports of its usage errors only this one.
 _USAGE_ERROR = cast("type[Exception]", typer.BadParameter.__base__)
@@ -31,6 +32,11 @@ app = typer.Typer(
 Out = Annotated[Path, typer.Option("--out", help="Folder for reports and saved runs.", metavar="DIR")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only what did not pass, and the last line.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
+ApiKeyEnv = Annotated[str, typer.Option(help="Environment variable that holds the API key.", metavar="NAME")]
+Secrets = Annotated[
+    list[str] | None,
+    typer.Option("--secret", help="Regular expression of what is a secret too; can be given again.", metavar="REGEX"),
+]
 _OUT = Path("reports")
 _DEFAULT_PATHS = ("scenarios", "cassettes")
 
@@ -60,15 +66,31 @@ def run(
         ),
     ] = None,
     *,
+    allow_drift: Annotated[
+        str,
+        typer.Option(
+            help="Classes in which requests may differ from a cassette: model,system,tools,parameters,history."
+        ),
+    ] = "",
+    on_miss: Annotated[
+        str, typer.Option(help="Who answers after a miss: nobody, the scenario's script, or a live model.")
+    ] = "stop",
+    endpoint: Annotated[
+        list[str] | None, typer.Option(help="Where a model answers, for --on-miss live.", metavar="MODEL=URL")
+    ] = None,
+    api_key_env: ApiKeyEnv = "OPENAI_API_KEY",
     out: Out = _OUT,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Run scenarios through the pipeline and replay cassettes; write JUnit and Markdown reports."""
     from harness.judge.suite import collect  # noqa: PLC0415
+    from harness.scenario.policy import ReplayPolicy  # noqa: PLC0415
 
+    endpoints = dict(_pair(entry) for entry in endpoint or ())
+    policy = ReplayPolicy.parse(allow_drift, on_miss, endpoints, os.environ.get(api_key_env, "none"))
     given = paths or [Path(name) for name in _DEFAULT_PATHS if Path(name).is_dir()]
-    _judge(collect(given), out, _cases_document, json=json, quiet=quiet, title="harness run")
+    _judge(collect(given), out, _cases_document, policy, json=json, quiet=quiet, title="harness run")
 
 
 @app.command()
@@ -82,7 +104,7 @@ def replay(
     """Replay each recorded conversation step by step and compare what the pipeline sends with what was recorded."""
     from harness.judge.suite import collect  # noqa: PLC0415
 
-    _judge(collect(paths, ["replay"]), out, _replay_document, json=json, quiet=quiet, title="harness replay")
+    _judge(collect(paths, ["replay"]), out, _replay_document, None, json=json, quiet=quiet, title="harness replay")
 
 
 @app.command()
@@ -93,13 +115,12 @@ def record(
         typer.Option(help="Where a model answers; only these are contacted.", metavar="MODEL=URL"),
     ],
     *,
-    api_key_env: Annotated[
-        str, typer.Option(help="Environment variable that holds the API key.", metavar="NAME")
-    ] = "OPENAI_API_KEY",
+    api_key_env: ApiKeyEnv = "OPENAI_API_KEY",
+    secret: Secrets = None,
     out: Out = _OUT,
     quiet: Quiet = False,
 ) -> None:
-    """Record the cassettes of scenarios from live models, as stock vcrpy YAML with the received chunks."""
+    """Record the cassettes of scenarios from live models, in the format of their names, with the received chunks."""
     from harness.scenario.portable import portable  # noqa: PLC0415
     from harness.scenario.recording import record_cassettes  # noqa: PLC0415
     from harness.scenario.runner import ScenarioRun  # noqa: PLC0415
@@ -108,12 +129,67 @@ def record(
     endpoints = dict(_pair(entry) for entry in endpoint)
 
     def done(outcome: ScenarioRun, cassette: Path) -> None:
-        save_run(outcome.run, out / "runs" / f"record--{outcome.scenario.name}", portable(outcome.root))
+        save_run(
+            outcome.run, out / "runs" / f"record--{outcome.scenario.name}", portable(outcome.root), outcome.scrubber
+        )
         if not quiet:
             model = outcome.scenario.agent.model
             typer.echo(f"{outcome.scenario.path}: {model} recorded to {os.path.relpath(cassette)}", err=True)
 
-    record_cassettes(paths, endpoints, os.environ.get(api_key_env, "none"), done)
+    record_cassettes(paths, endpoints, os.environ.get(api_key_env, "none"), done, secret or ())
+
+
+@app.command()
+def convert(
+    source: Annotated[Path, typer.Argument(help="A cassette of any dialect.", metavar="SRC")],
+    target: Annotated[
+        Path, typer.Argument(help="NAME.cassette.jsonl for the own format, NAME.yaml for vcrpy.", metavar="DST")
+    ],
+    *,
+    kind: Annotated[
+        str | None, typer.Option("--from", help="What SRC is; by default its content says it.", metavar="KIND")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace DST.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Convert a cassette to the harness's own format or to stock vcrpy YAML, without loss."""
+    from harness.cassette.convert import convert_cassette  # noqa: PLC0415
+
+    done = convert_cassette(source, target, kind, force=force)
+    count = len(done.source.exchanges)
+    if not quiet:
+        exchanges = "1 exchange" if count == 1 else f"{count} exchanges"
+        typer.echo(f"{source} ({done.source.dialect}): {exchanges} written to {target} ({done.dialect})", err=True)
+    for note in done.notes:
+        typer.echo(f"note: {note}", err=True)
+
+
+@app.command()
+def check(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Cassettes, scenarios or folders; scenarios/ and cassettes/ by default.", metavar="[PATHS]"
+        ),
+    ] = None,
+    *,
+    secret: Secrets = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Look for secrets, broken streams, wrong headers and faulty tool schemas in recordings; exit code 1 for errors."""
+    from rich.console import Console  # noqa: PLC0415
+
+    from harness.judge.lint import check_paths  # noqa: PLC0415
+    from harness.judge.verdict import exit_code  # noqa: PLC0415
+    from harness.report.findings import print_findings  # noqa: PLC0415
+
+    given = paths or [Path(name) for name in _DEFAULT_PATHS if Path(name).is_dir()]
+    checked = check_paths(given, secret or ())
+    print_findings(checked, Console(stderr=True), quiet=quiet)
+    if json:
+        _print_json(checked.document())
+    raise typer.Exit(exit_code(checked.verdict))
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -145,6 +221,7 @@ def _judge(
     items: Sequence[Item],
     out: Path,
     document: Callable[[Sequence[Judged], str], dict[str, object]],
+    policy: ReplayPolicy | None,
     *,
     json: bool,
     quiet: bool,
@@ -157,7 +234,7 @@ def _judge(
     from harness.report.files import write_reports  # noqa: PLC0415
     from harness.report.terminal import print_cases  # noqa: PLC0415
 
-    judged = judge_all(items, out)
+    judged = judge_all(items, out, policy)
     cases = [entry.case for entry in judged]
     verdict = overall(cases)
     reports = write_reports(cases, out, title)
@@ -176,7 +253,7 @@ def _cases_document(judged: Sequence[Judged], verdict: str) -> dict[str, object]
 def _replay_document(judged: Sequence[Judged], verdict: str) -> dict[str, object]:
     documents = [entry.document for entry in judged]
     totals: dict[str, int] = {"files": len(documents)}
-    for key in ("exchanges", "chat_exchanges", "tool_calls", "steps"):
+    for key in ("exchanges", "chat_exchanges", "played_as_bytes", "tool_calls", "steps"):
         totals[key] = sum(value for document in documents if isinstance(value := document.get(key), int))
     for key in ("drift", "faults"):
         totals[key] = sum(len(value) for document in documents if isinstance(value := document.get(key), list))

@@ -31,7 +31,7 @@ def test_help_loads_neither_openai_nor_pandas() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    for command in ("run", "replay", "record"):
+    for command in ("run", "replay", "record", "convert"):
         assert command in done.stdout
 
 
@@ -129,6 +129,30 @@ def test_quiet_prints_only_what_did_not_pass_and_the_end(tmp_path: Path) -> None
     done = harness("run", "good.yaml", "wrong.yaml", "-q", cwd=tmp_path)
     assert "good" not in done.stderr
     assert "wrong" in done.stderr
+
+
+def test_convert_says_what_it_wrote_and_notes_what_it_could_not(tmp_path: Path) -> None:
+    source = ROOT / "cassettes" / "weather.yaml"
+    done = harness("convert", source, "a.cassette.jsonl", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == f"{source} (vcrpy): 2 exchanges written to a.cassette.jsonl (harness)\n"
+    assert harness("replay", "a.cassette.jsonl", cwd=tmp_path).returncode == 0
+    whole = (tmp_path / "a.cassette.jsonl").read_bytes()
+    (tmp_path / "a.cassette.jsonl").write_bytes(whole[:-3])
+    torn = harness("convert", "a.cassette.jsonl", "b.yaml", "--quiet", cwd=tmp_path)
+    assert torn.returncode == 0
+    assert torn.stderr.startswith("note: line ")
+    again = harness("convert", "a.cassette.jsonl", "b.yaml", cwd=tmp_path)
+    assert again.returncode == 2
+    assert again.stderr == "harness: b.yaml: this file exists (--force replaces it)\n"
+    wrong = harness("convert", "a.cassette.jsonl", "c.yaml", "--from", "vcrpy", "--force", cwd=tmp_path)
+    assert wrong.returncode == 2
+    assert "this is a cassette of harness, not of vcrpy" in wrong.stderr
+    # A replay of half a recording proves nothing.
+    replayed = harness("replay", ".", cwd=tmp_path)
+    assert replayed.returncode == 125
+    assert "INCONCLUSIVE" in replayed.stderr
+    assert "is torn and was left out" in replayed.stderr
 
 
 def test_the_version_is_the_packages() -> None:

@@ -10,11 +10,18 @@ from harness.wire.exchange import Exchange
 
 @dataclass(frozen=True, slots=True)
 class Cassette:
-    """A file of exchanges in recorded order; ``dialect`` names the layout it was read from."""
+    """A file of exchanges in recorded order; ``dialect`` names the layout it was read from.
+
+    ``workspace`` and ``home`` are the folders of the recorded session, where the file says so. ``notes`` say what was
+    left out of a file whose end is torn.
+    """
 
     path: Path
     dialect: str
     exchanges: tuple[Exchange, ...]
+    workspace: str | None = None
+    home: str | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def chat_exchanges(self) -> tuple[Exchange, ...]:

@@ -3,37 +3,71 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
-from collections.abc import Mapping
-from typing import Any
+from collections import Counter, deque
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
 
-from harness.cassette.canonical import Canonicalizer, RequestKey
+from harness.cassette.canonical import Canonicalizer, CanonicalRequest
 from harness.cassette.cassette import Cassette
-from harness.cassette.differences import Difference, first_difference
+from harness.cassette.drift import Drift, DriftClass
+from harness.cassette.miss import BodyPair, Miss, RequestDifference, explained, request_differences
+from harness.cassette.nearest import nearest
+from harness.cassette.paths import KnownPaths, PathMap
+from harness.cassette.volatile import VolatileRules
 from harness.wire.exchange import Exchange, Request
 
-HOW_TO_RECORD = "if the change is meant, record the session again (harness record)"
+
+class Replacement(NamedTuple):
+    """What a match left out of account: a volatile value or a known folder, as recorded and as it is now."""
+
+    kind: str
+    recorded: str
+    now: str
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A recorded exchange that answers a request; ``drift`` is what was allowed to differ, empty for an exact match."""
+
+    exchange: Exchange
+    drift: tuple[Drift, ...] = ()
 
 
 class Matcher:
     """Finds the recorded exchange for a request; safe to use from several threads.
 
-    The key is the method, the path (of a chat request only that it is one) and the canonical body, see `Canonicalizer`;
-    headers and query do not count. ``placeholders`` maps directories, the recorded and the present ones, to names;
-    it applies to both sides alike.
+    The key is the method, the path (of a chat request only that it is one) and the canonical body, see
+    `Canonicalizer`: model, parameters, system prompt, tools and the whole history; headers and query do not count.
+    ``present`` are the session's folders by name; the recorded ones are the cassette's, or ``recorded`` where given.
 
     Each exchange is handed out once. Equal requests get their answers in recorded order, and one more than was
     recorded is a miss: a retry after a recorded 429 must get the second answer, and an agent that asks more often
-    than it did has changed.
+    than it did has changed. ``allow_drift`` names classes that may differ: then, where no exchange is equal, the next
+    one in recorded order that is equal in all other classes answers, and the match says what differs.
     """
 
-    def __init__(self, cassette: Cassette, placeholders: Mapping[str, str] | None = None) -> None:
-        self._cassette = cassette
-        self._canonical = Canonicalizer(placeholders)
-        self._keys = [self._canonical.key_of(exchange.request) for exchange in cassette.exchanges]
-        self._waiting: dict[bytes, deque[int]] = {}
-        for position, key in enumerate(self._keys):
-            self._waiting.setdefault(key.key, deque()).append(position)
+    def __init__(
+        self,
+        cassette: Cassette,
+        present: Mapping[str, str] | None = None,
+        *,
+        recorded: Mapping[str, str] | None = None,
+        rules: VolatileRules | None = None,
+        allow_drift: Collection[DriftClass] = (),
+    ) -> None:
+        if recorded is None:
+            folders = {"workspace": cassette.workspace, "home": cassette.home}
+            recorded = {name: folder for name, folder in folders.items() if folder}
+        self.cassette = cassette
+        self.paths = PathMap(KnownPaths(recorded), KnownPaths(present or {}))
+        self._recorded = Canonicalizer(self.paths.recorded, rules, shared_objects=True)
+        self._present = Canonicalizer(self.paths.present, rules)
+        self._allowed = frozenset(allow_drift)
+        self._requests = [self._recorded.canonical(exchange.request) for exchange in cassette.exchanges]
+        self._waiting = self._index(frozenset())
+        self._tolerant = self._index(self._allowed) if self._allowed else {}
         self._used: set[int] = set()
         self._lock = threading.Lock()
 
@@ -44,124 +78,88 @@ class Matcher:
             used = set(self._used)
         return tuple(
             exchange
-            for position, exchange in enumerate(self._cassette.exchanges)
+            for position, exchange in enumerate(self.cassette.exchanges)
             if exchange.is_chat and position not in used
         )
 
-    def find(self, request: Request) -> Exchange | None:
-        """The next recorded exchange with an equal request, or None."""
-        key = self._canonical.key_of(request).key
+    def match(self, request: Request) -> Match | None:
+        """The next recorded exchange for the request, or None."""
+        asked = self._present.canonical(request)
         with self._lock:
-            waiting = self._waiting.get(key)
-            if not waiting:
+            position = self._next(self._waiting.get(asked.key))
+            if position is not None:
+                return Match(self.cassette.exchanges[position])
+            if not self._allowed:
                 return None
-            position = waiting.popleft()
-            self._used.add(position)
-        return self._cassette.exchanges[position]
+            position = self._next(self._tolerant.get(asked.key_without(self._allowed)))
+        if position is None:
+            return None
+        exchange = self.cassette.exchanges[position]
+        differences = self._differences(position, asked, request)
+        return Match(exchange, tuple(difference.drift for difference in differences))
+
+    def find(self, request: Request) -> Exchange | None:
+        """The exchange of `match`, or None."""
+        found = self.match(request)
+        return found.exchange if found is not None else None
+
+    def replaced(self, exchange: Exchange, request: Request) -> list[Replacement]:
+        """What a match of the two left out of account: values that differ, and folders; each kind of pair once."""
+        recorded = self._recorded.canonical(exchange.request)
+        asked = self._present.canonical(request)
+        pairs: Counter[tuple[str, str, str]] = Counter()
+        for (_, _, old), (_, _, new) in zip(recorded.parts(), asked.parts(), strict=False):
+            for one, other in zip(old.values, new.values, strict=False):
+                if one.text != other.text:
+                    pairs[one.kind, one.text, other.text] += 1
+        text = exchange.request.body.decode("utf-8", "replace")
+        for found in self.paths.recorded.find(text):
+            folder = text[found.start : found.end]
+            now = self.paths.present.spelled(found.name, found.form)
+            if now is not None and now != folder:
+                pairs[f"{found.name} ({found.form})", folder, now] += 1
+        return [Replacement(*pair, count) for pair, count in pairs.items()]
+
+    def miss(self, request: Request) -> Miss:
+        """Why `match` has nothing: the nearest exchange, what differs, and what to do."""
+        asked = self._present.canonical(request)
+        equal = [position for position, recorded in enumerate(self._requests) if recorded.key == asked.key]
+        with self._lock:
+            used = frozenset(self._used)
+        if equal:
+            return Miss.repeated(self.cassette, request, equal)
+        position = nearest(asked, request, self._requests, self.cassette.exchanges, used)
+        if position is None:
+            return Miss.unknown(self.cassette, request)
+        return explained(self.cassette, request, position, self._differences(position, asked, request))
 
     def explain_miss(self, request: Request) -> str:
-        """Why `find` has nothing: the nearest exchange, the first difference, and what to do.
+        """The text of `miss`."""
+        return self.miss(request).text
 
-        Nearest is the exchange with the longest common beginning of messages, then the most equal top-level keys,
-        then the most equal messages at equal places, then one not handed out yet, then the earliest. The first line
-        says it all in short; further lines give the details.
-        """
-        asked = self._canonical.key_of(request)
-        name = self._cassette.path.name
-        what = f"no recorded answer in {name} for {request.method.upper()} {request.path}"
-        equal = [position for position, key in enumerate(self._keys) if key.key == asked.key]
-        if equal:
-            places = ", ".join(str(position + 1) for position in equal)
-            times = "once" if len(equal) == 1 else f"{len(equal)} times"
-            return (
-                f"{what}: this request was recorded {times} (exchange {places}) and has been played as often\n"
-                f"  {HOW_TO_RECORD}"
-            )
-        nearest = self._nearest(request, asked)
-        if nearest is None:
-            kind = "chat exchanges" if asked.is_chat else "exchanges with this path"
-            return f"{what}: the cassette has no {kind} ({len(self._keys)} in all)\n  {HOW_TO_RECORD}"
-        return f"{what}: {self._difference_text(request, asked, nearest)}\n  {HOW_TO_RECORD}"
-
-    def _nearest(self, request: Request, asked: RequestKey) -> int | None:
-        candidates = [
-            position
-            for position, key in enumerate(self._keys)
-            if key.is_chat == asked.is_chat
-            and (asked.is_chat or self._cassette.exchanges[position].request.path == request.path)
-        ]
-        with self._lock:
-            used = set(self._used)
-        return max(
-            candidates,
-            key=lambda position: (*_nearness(asked, self._keys[position]), position not in used, -position),
-            default=None,
-        )
-
-    def _difference_text(self, request: Request, asked: RequestKey, position: int) -> str:
-        recorded = self._cassette.exchanges[position].request
-        place = f"exchange {position + 1} of {len(self._keys)}"
+    def _differences(self, position: int, asked: CanonicalRequest, request: Request) -> list[RequestDifference]:
+        recorded = self.cassette.exchanges[position].request
+        bodies = BodyPair(self._recorded, recorded, self._present, request)
         try:
-            old, new = self._canonical.body(recorded), self._canonical.body(request)
-            found = _difference(old, new)
-        except RecursionError:
-            found = None
-        if found is None:
-            return f"the nearest is {place}, its body or method differs"
-        difference, drift = found
-        before, after = difference.shown()
-        others = _differing_parts(asked, self._keys[position]) - {_top_level_key(difference.path)}
-        also = f"\n  also different: {', '.join(sorted(others))}" if others else ""
-        return (
-            f"{drift} changed at {difference.path}, compared with {place}\n"
-            f"  recorded: {before}\n  now:      {after}{also}"
-        )
+            return request_differences(self._requests[position], asked, bodies)
+        except RecursionError:  # nested deeper than can be walked; that they differ is known
+            return []
 
+    def _index(self, left_out: frozenset[DriftClass]) -> dict[bytes, deque[int]]:
+        waiting: dict[bytes, deque[int]] = {}
+        for position, request in enumerate(self._requests):
+            waiting.setdefault(self._key(request, left_out), deque()).append(position)
+        return waiting
 
-def _nearness(asked: RequestKey, recorded: RequestKey) -> tuple[int, int, int, int]:
-    pairs = list(zip(asked.messages, recorded.messages, strict=False))
-    common = next((index for index, (one, other) in enumerate(pairs) if one != other), len(pairs))
-    same_parts = sum(recorded.parts.get(name) == digest for name, digest in asked.parts.items())
-    same_messages = sum(one == other for one, other in pairs)
-    return common, same_parts, same_messages, -abs(len(asked.messages) - len(recorded.messages))
+    @staticmethod
+    def _key(request: CanonicalRequest, left_out: frozenset[DriftClass]) -> bytes:
+        return request.key_without(left_out) if left_out else request.key
 
-
-def _differing_parts(asked: RequestKey, recorded: RequestKey) -> set[str]:
-    names = asked.parts.keys() | recorded.parts.keys()
-    differing = {name for name in names if asked.parts.get(name) != recorded.parts.get(name)}
-    if asked.messages != recorded.messages:
-        differing.add("messages")
-    return differing
-
-
-def _difference(old: Any, new: Any) -> tuple[Difference, str] | None:
-    """The first difference and its class: model, parameters, tools, system or history, looked at in this order."""
-    if not isinstance(old, dict) or not isinstance(new, dict):
+    def _next(self, waiting: deque[int] | None) -> int | None:
+        """The first position not handed out; the two indexes share what is."""
+        while waiting:
+            position = waiting.popleft()
+            if position not in self._used:
+                self._used.add(position)
+                return position
         return None
-    others = sorted((old.keys() | new.keys()) - {"model", "tools", "messages"})
-    for name in ("model", *others, "tools", "messages"):
-        if name not in old and name not in new:
-            continue
-        only_old = {name: old[name]} if name in old else {}
-        only_new = {name: new[name]} if name in new else {}
-        difference = first_difference(only_old, only_new)
-        if difference is not None:
-            return difference, _drift_class(name, difference.path, old, new)
-    return None
-
-
-def _drift_class(name: str, path: str, old: dict[str, Any], new: dict[str, Any]) -> str:
-    if name != "messages":
-        return name if name in {"model", "tools"} else "parameters"
-    digits = path.removeprefix("$.messages[").partition("]")[0]
-    if digits.isdecimal():
-        for messages in (old.get(name), new.get(name)):
-            if isinstance(messages, list) and int(digits) < len(messages):
-                message = messages[int(digits)]
-                if isinstance(message, dict) and message.get("role") in {"system", "developer"}:
-                    return "system"
-    return "history"
-
-
-def _top_level_key(path: str) -> str:
-    return path.removeprefix("$.").partition(".")[0].partition("[")[0]

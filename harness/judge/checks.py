@@ -27,12 +27,12 @@ def judge_scenario(outcome: ScenarioRun, path: str) -> Case:
     """One case of a scenario run: its expectations, the protocol of every request, and that all was asked for."""
     expect = outcome.scenario.expect
     checks = list(_infrastructure(outcome))
-    if expect is not None and outcome.miss is None:
+    if expect is not None and (outcome.miss is None or outcome.diverged):
         checks += _expectations(outcome, expect)
         checks += _protocol(outcome)
         checks += [
             Check("nothing unused", Verdict.FAIL, f"{unused} was never asked for: the run is partial")
-            for unused in outcome.unused
+            for unused in (outcome.unused if not outcome.diverged else ())
         ]
     verdict, first_line = judged(checks)
     steps = _steps(outcome)
@@ -52,14 +52,31 @@ def judge_scenario(outcome: ScenarioRun, path: str) -> Case:
             "steps": len(steps),
             "tool_calls": sum(len(step.calls) for step in steps),
             **({"prompt_tokens": prompt_tokens} if usages else {}),
+            **({"marks": marks} if (marks := _marks(outcome)) else {}),
         },
     )
 
 
 def _infrastructure(outcome: ScenarioRun) -> Iterator[Check]:
-    if outcome.miss is not None:
-        first, _, rest = outcome.miss.partition("\n")
+    if outcome.miss is None:
+        return
+    first, _, rest = outcome.miss.partition("\n")
+    if outcome.diverged:
+        because = f"diverged from the cassette, {outcome.diverged} has answered since: {first}"
+        yield Check("every request answered from the cassette", Verdict.INCONCLUSIVE, because, actual=rest)
+    else:
         yield Check("every request answered", Verdict.FAIL, first, actual=rest)
+
+
+def _marks(outcome: ScenarioRun) -> str:
+    """What every output says of a run that was not an exact replay."""
+    marks = []
+    if outcome.drift:
+        classes = sorted({drift.kind for _, drift in outcome.drift})
+        marks.append(f"drift allowed in {', '.join(classes)}: the model was not asked again")
+    if outcome.diverged:
+        marks.append(f"after a miss {outcome.diverged} has answered")
+    return "; ".join(marks)
 
 
 def _expectations(outcome: ScenarioRun, expect: Expectations) -> list[Check]:

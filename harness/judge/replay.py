@@ -7,8 +7,10 @@ from harness.scenario.replay import ReplayedCassette
 
 
 def judge_replay(replayed: ReplayedCassette, path: str) -> Case:
-    """One case of a cassette: every chat exchange played, every call planned as recorded, no fault, no drift."""
+    """One case of a cassette: every exchange played, every call planned as recorded, no fault, no drift."""
+    exchanges = len(replayed.cassette.exchanges)
     chat = len(replayed.cassette.chat_exchanges)
+    intact = sum(entry.problem is None for entry in replayed.untouched)
     checks = [
         Check(f"fault: {fault.code}", Verdict.FAIL, f"{fault.code}: {fault.why}", where=fault.where)
         for fault in replayed.faults
@@ -23,9 +25,26 @@ def judge_replay(replayed: ReplayedCassette, path: str) -> Case:
         for found in replayed.drift
     ]
     checks += [
-        _count("every chat exchange replayed", chat, replayed.steps),
-        _count("every call planned with its name, id and arguments", replayed.tool_calls, replayed.planned_calls),
+        Check(
+            "other exchange played",
+            Verdict.FAIL,
+            f"{entry.exchange.request.method} {entry.exchange.request.path}: {entry.problem}",
+            where=f"exchange {entry.exchange.index}",
+        )
+        for entry in replayed.untouched
+        if entry.problem is not None
     ]
+    checks += [
+        Check("the recording is whole", Verdict.INCONCLUSIVE, note, where=str(replayed.cassette.path))
+        for note in replayed.cassette.notes
+    ]
+    if chat:
+        checks += [
+            _count("every chat exchange replayed", chat, replayed.steps),
+            _count("every call planned with its name, id and arguments", replayed.tool_calls, replayed.planned_calls),
+        ]
+    if chat < exchanges:
+        checks.append(_count("every other exchange played byte for byte", exchanges - chat, intact))
     verdict, first_line = judged(checks)
     return Case(
         name=replayed.run.name,
@@ -36,8 +55,9 @@ def judge_replay(replayed: ReplayedCassette, path: str) -> Case:
         first_line=first_line,
         facts={
             "dialect": replayed.cassette.dialect,
-            "exchanges": len(replayed.cassette.exchanges),
+            "exchanges": exchanges,
             "chat_exchanges": chat,
+            "played_as_bytes": len(replayed.untouched),
             "lanes": len(replayed.run.lanes),
             "steps": replayed.steps,
             "tool_calls": replayed.tool_calls,
@@ -53,6 +73,7 @@ def replay_document(replayed: ReplayedCassette, case: Case) -> dict[str, object]
         "dialect": replayed.cassette.dialect,
         "exchanges": len(replayed.cassette.exchanges),
         "chat_exchanges": len(replayed.cassette.chat_exchanges),
+        "played_as_bytes": len(replayed.untouched),
         "tool_calls": replayed.tool_calls,
         "steps": replayed.steps,
         "drift": [
@@ -61,7 +82,7 @@ def replay_document(replayed: ReplayedCassette, case: Case) -> dict[str, object]
         ],
         "faults": [{"code": fault.code, "where": fault.where, "why": fault.why} for fault in replayed.faults],
         "anomalies": replayed.anomalies,
-        "notes": replayed.notes,
+        "notes": [*replayed.cassette.notes, *replayed.notes],
         "verdict": case.verdict,
     }
 

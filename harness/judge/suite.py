@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from harness.cassette import own
 from harness.cassette.dialects import load_cassette
 from harness.errors import InputError
 from harness.judge.checks import judge_scenario
 from harness.judge.replay import judge_replay, replay_document
 from harness.judge.verdict import Case, Verdict
 from harness.scenario.format import load_scenario
+from harness.scenario.policy import ReplayPolicy
 from harness.scenario.portable import portable
 from harness.scenario.replay import replay_cassette
 from harness.scenario.runner import run_scenario
@@ -21,7 +23,8 @@ from harness.trace.folder import save_run
 
 Kind = Literal["scenario", "replay"]
 
-_SUFFIXES = (".yaml", ".yml", ".json", ".yaml.gz", ".yml.gz", ".json.gz")
+_PLAIN_SUFFIXES = (".yaml", ".yml", ".json", own.SUFFIX)
+_SUFFIXES = (*_PLAIN_SUFFIXES, *(f"{suffix}.gz" for suffix in _PLAIN_SUFFIXES))
 _CASSETTE = re.compile(rb'^(?:interactions|http_interactions):|"(?:http_)?interactions"\s*:', re.MULTILINE)
 _SCENARIO = re.compile(rb"^(?:player|prompt|expect):", re.MULTILINE)
 
@@ -72,7 +75,10 @@ def collect(paths: Sequence[Path], kinds: Iterable[Kind] = ("scenario", "replay"
 
 
 def judge_all(
-    items: Sequence[Item], out: Path | None, on_case: Callable[[Case], None] = lambda _: None
+    items: Sequence[Item],
+    out: Path | None,
+    policy: ReplayPolicy | None = None,
+    on_case: Callable[[Case], None] = lambda _: None,
 ) -> list[Judged]:
     """Run or replay each item and judge it; runs are saved under ``out/runs`` where a folder is given.
 
@@ -81,7 +87,7 @@ def judge_all(
     judged: list[Judged] = []
     for item in items:
         try:
-            result = _judge(item, out)
+            result = _judge(item, out, policy)
         except InputError as error:
             if item.named:
                 raise
@@ -91,20 +97,20 @@ def judge_all(
     return judged
 
 
-def _judge(item: Item, out: Path | None) -> Judged:
+def _judge(item: Item, out: Path | None, policy: ReplayPolicy | None) -> Judged:
     name = str(item.path)
     if item.kind == "replay":
         replayed = replay_cassette(load_cassette(item.path), item.path.name.split(".")[0])
         case = judge_replay(replayed, name)
-        run, rewrite = replayed.run, None
+        run, rewrite, scrubber = replayed.run, None, None
         document = replay_document(replayed, case)
     else:
-        outcome = run_scenario(load_scenario(item.path))
+        outcome = run_scenario(load_scenario(item.path), policy)
         case = judge_scenario(outcome, name)
-        run, rewrite = outcome.run, portable(outcome.root)
+        run, rewrite, scrubber = outcome.run, portable(outcome.root), outcome.scrubber
         document = {}
     if out is not None:
-        folder = save_run(run, out / "runs" / item.slug, rewrite)
+        folder = save_run(run, out / "runs" / item.slug, rewrite, scrubber)
         case = replace(case, run_folder=str(folder))
     return Judged(case, document)
 
@@ -115,7 +121,7 @@ def _error(item: Item, error: InputError) -> Judged:
 
 
 def _kind(path: Path) -> Kind | None:
-    if path.name.endswith(".gz"):
+    if path.name.endswith((".gz", own.SUFFIX)):
         return "replay"
     try:
         text = path.read_bytes()

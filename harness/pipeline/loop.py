@@ -197,7 +197,8 @@ class ReActLoop:
         return self._without_tools
 
     def _ask(self, request: Mapping[str, Any]) -> tuple[ModelTurn | None, list[str]]:
-        names = [tool["function"]["name"] for tool in request.get("tools", ())]
+        tools = request.get("tools", ())
+        names = [tool["function"]["name"] for tool in tools if "function" in tool]  # others the provider runs itself
         failures: list[str] = []
         turn: ModelTurn | None = None
         for attempt in range(self.config.retries + 1):

@@ -62,7 +62,7 @@ def _table(cases: Sequence[Case], names: Sequence[str]) -> str:
         case=[_escaped(name) for name in names],
         steps=[_number(case, STEPS) for case in cases],
         calls=[_number(case, CALLS) for case in cases],
-        note=frame["first_line"].map(_inline),
+        note=[_inline(case.first_line or str(case.facts.get("marks") or "")) for case in cases],
         kind=frame["kind"].map(_inline),
     )
     rank = {str(verdict): position for position, verdict in enumerate(_ORDER)}

@@ -85,7 +85,8 @@ def _folded(cases: Sequence[Case]) -> dict[str, list[Case]]:
 def _what(case: Case) -> str:
     failed = len(not_passed(case))
     checks = f"{failed} of {counted(len(case.checks), 'check')} did not pass" if failed else None
-    return ", ".join(filter(None, [total_facts([case]), checks or counted(len(case.checks), "check")]))
+    marks = one_line(str(case.facts.get("marks") or ""))
+    return ", ".join(filter(None, [total_facts([case]), checks or counted(len(case.checks), "check"), marks]))
 
 
 def _table(rows: Sequence[_Row], console: Console) -> Table:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from harness.cassette import own
 from harness.cassette.dialects.vcrpy import VcrpyWriter
+from harness.cassette.scrubbing import Scrubber
 from harness.errors import InputError
 from harness.pipeline.loop import LoopStatus
 from harness.scenario.format import Scenario, load_scenario
@@ -17,10 +19,13 @@ def record_cassettes(
     endpoints: Mapping[str, str],
     api_key: str,
     on_done: Callable[[ScenarioRun, Path], None] = lambda *_: None,
+    secrets: Sequence[str] = (),
 ) -> list[Path]:
     """Run each scenario against the endpoint of its model and write its cassette; returns the cassettes.
 
-    ``on_done`` is told of each with its run.
+    ``on_done`` is told of each with its run. ``secrets`` are regular expressions of what must not reach the file,
+    beyond what is known to be secret by its looks. A name that ends in ``.cassette.jsonl`` is written in the harness's
+    own format, any other as vcrpy YAML.
 
     Only the endpoints given are contacted. A cassette is replaced when its recording is whole; until then the
     exchanges stand in ``NAME.partial`` beside it. Raises InputError for a scenario without a cassette, a model without
@@ -29,13 +34,15 @@ def record_cassettes(
     written: list[Path] = []
     for path in paths:
         scenario = load_scenario(path)
-        outcome, cassette = _record(scenario, endpoints, api_key)
+        outcome, cassette = _record(scenario, endpoints, api_key, Scrubber(secrets))
         on_done(outcome, cassette)
         written.append(cassette)
     return written
 
 
-def _record(scenario: Scenario, endpoints: Mapping[str, str], api_key: str) -> tuple[ScenarioRun, Path]:
+def _record(
+    scenario: Scenario, endpoints: Mapping[str, str], api_key: str, scrubber: Scrubber
+) -> tuple[ScenarioRun, Path]:
     where = str(scenario.path)
     if scenario.player.cassette is None:
         raise InputError("player: only a scenario with a cassette can be recorded", where=where)
@@ -48,7 +55,11 @@ def _record(scenario: Scenario, endpoints: Mapping[str, str], api_key: str) -> t
     cassette = scenario.beside(scenario.player.cassette)
     partial = cassette.with_name(cassette.name + ".partial")
     partial.unlink(missing_ok=True)
-    outcome = record_scenario(scenario, endpoints[model], api_key, VcrpyWriter(partial).add)
+    if cassette.name.endswith(own.SUFFIX):
+        with own.CassetteWriter(partial) as writer:
+            outcome = record_scenario(scenario, endpoints[model], api_key, writer.add, scrubber)
+    else:
+        outcome = record_scenario(scenario, endpoints[model], api_key, VcrpyWriter(partial).add, scrubber)
     result = outcome.result
     expected = scenario.expect.outcomes if scenario.expect is not None else (LoopStatus.ANSWERED,)
     failed = result is None or (result.status is LoopStatus.ERROR and LoopStatus.ERROR not in expected)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import httpx2
 
 from harness.cassette.dialects import load_cassette
-from harness.cassette.scrubbing import scrub_headers
+from harness.cassette.drift import Drift
+from harness.cassette.scrubbing import Scrubber, recordable
 from harness.errors import InputError
 from harness.pipeline.budget import BudgetPolicy
 from harness.pipeline.circuit_breaker import CircuitBreaker
@@ -25,15 +25,17 @@ from harness.pipeline.registry import ToolRegistry
 from harness.pipeline.workspace import Workspace
 from harness.play.cassette_player import CassettePlayer
 from harness.play.client import openai_client
-from harness.play.player import MissError
+from harness.play.live import LivePlayer
+from harness.play.player import MissError, Player
 from harness.play.script import ScriptedCall, ScriptedTurn, ScriptPlayer
 from harness.play.transport import PlayerTransport
 from harness.scenario.format import Scenario, TurnSpec
+from harness.scenario.policy import ReplayPolicy
 from harness.scenario.tools import register_tools
 from harness.scenario.workspace import ALIAS, contents, happen, lay_out
 from harness.seams import ManualClock, SequentialIds
 from harness.trace.run import Run
-from harness.wire.exchange import Exchange
+from harness.wire.exchange import Exchange, Request, Response
 
 
 @dataclass(slots=True)
@@ -41,7 +43,9 @@ class ScenarioRun:
     """What came of a scenario.
 
     ``files_before`` and ``files_after`` are the workspace's bytes by path. ``miss`` explains a request that nothing
-    answered. ``unused`` says what the player was not asked for. ``root`` is the folder, gone by now.
+    answered. ``unused`` says what the player was not asked for, ``drift`` by exchange what was allowed to differ,
+    ``diverged`` who answered after a miss (empty where nobody did). ``root`` is the folder, gone by now. ``scrubber``
+    has scrubbed the exchanges and gives the rest of the run the same placeholders.
     """
 
     scenario: Scenario
@@ -53,6 +57,9 @@ class ScenarioRun:
     root: str
     miss: str | None = None
     unused: list[str] = field(default_factory=list)
+    drift: list[tuple[int, Drift]] = field(default_factory=list)
+    diverged: str = ""
+    scrubber: Scrubber = field(default_factory=Scrubber)
 
 
 @dataclass(slots=True)
@@ -65,34 +72,41 @@ class _Stage:
     registry: ToolRegistry
 
 
-def run_scenario(scenario: Scenario) -> ScenarioRun:
+def run_scenario(scenario: Scenario, policy: ReplayPolicy | None = None) -> ScenarioRun:
     """Run a scenario against its own player; raises InputError for files or tools that it names wrongly."""
     with _stage(scenario) as stage:
         if scenario.player.cassette is not None:
-            return _with_cassette(stage)
+            return _with_cassette(stage, policy or ReplayPolicy())
         return _with_script(stage)
 
 
-def record_scenario(scenario: Scenario, endpoint: str, api_key: str, keep: Callable[[Exchange], None]) -> ScenarioRun:
+def record_scenario(
+    scenario: Scenario,
+    endpoint: str,
+    api_key: str,
+    keep: Callable[[Exchange], None],
+    scrubber: Scrubber | None = None,
+) -> ScenarioRun:
     """Run a scenario against the live model at ``endpoint``, handing each finished exchange to ``keep``.
 
-    The workspace's folder is replaced by its alias in what is kept.
+    What is kept holds no secrets, and the workspace's folder only as its alias.
     """
     from harness.play.transport import RecordingTransport  # noqa: PLC0415
     from harness.seams import SystemClock  # noqa: PLC0415
 
     with _stage(scenario) as stage:
         exchanges: list[Exchange] = []
+        scrubber = scrubber or Scrubber()
 
         def take(exchange: Exchange) -> None:
-            kept = scrub_headers(_under_alias(exchange, str(stage.workspace.root)))
+            kept = recordable(_under_alias(exchange, str(stage.workspace.root)), scrubber)
             exchanges.append(kept)
             keep(kept)
 
         # A server may close a kept connection just as the next request goes out, and a recording does not try again.
         unkept = httpx2.HTTPTransport(limits=httpx2.Limits(max_keepalive_connections=0))
         transport = RecordingTransport(unkept, take, SystemClock())
-        return _drive(stage, transport, lambda: exchanges, base_url=endpoint, api_key=api_key)
+        return _drive(stage, transport, lambda: exchanges, scrubber, base_url=endpoint, api_key=api_key)
 
 
 @contextmanager
@@ -116,35 +130,73 @@ def _stage(scenario: Scenario) -> Iterator[_Stage]:
 
 
 def _with_script(stage: _Stage) -> ScenarioRun:
+    player = _script_player(stage)
+    transport = PlayerTransport(player)
+    outcome = _drive(stage, transport, lambda: transport.exchanges)
+    outcome.unused = [f"turn {number + 1} of the script" for number in range(player.played, len(player.turns))]
+    return outcome
+
+
+def _script_player(stage: _Stage) -> ScriptPlayer:
     turns = [turn for turn in stage.scenario.player.script or [] for _ in range(turn.repeat)]
 
     def before(number: int) -> None:
         for event in turns[number].before:
             happen(event, stage.workspace, stage.clock)
 
-    player = ScriptPlayer(
-        [_scripted(turn, number) for number, turn in enumerate(turns)], stage.scenario.player.models, before
-    )
-    transport = PlayerTransport(player)
-    outcome = _drive(stage, transport, lambda: transport.exchanges)
-    if player.unused:
-        outcome.unused = [f"turn {number + 1} of the script" for number in range(player.played, len(turns))]
-    return outcome
+    scripted = [_scripted(turn, number) for number, turn in enumerate(turns)]
+    return ScriptPlayer(scripted, stage.scenario.player.models, before)
 
 
-def _with_cassette(stage: _Stage) -> ScenarioRun:
+def _with_cassette(stage: _Stage, policy: ReplayPolicy) -> ScenarioRun:
     cassette = load_cassette(stage.scenario.beside(stage.scenario.player.cassette or ""))
-    player = CassettePlayer(cassette, {str(stage.workspace.root): ALIAS, ALIAS: ALIAS})
-    transport = PlayerTransport(player)
-    outcome = _drive(stage, transport, lambda: transport.exchanges)
+    with ExitStack() as stack:
+        fallback = _fallback(stage, policy, stack)
+        player = CassettePlayer(cassette, allow_drift=policy.allow_drift, fallback=fallback)
+        transport = PlayerTransport(_UnderAlias(player, str(stage.workspace.root)))
+        outcome = _drive(stage, transport, lambda: transport.exchanges)
     outcome.unused = [f"exchange {exchange.index} of {cassette.path.name}" for exchange in player.unused]
+    outcome.drift = player.drifted
+    if player.miss is not None:
+        outcome.miss = str(player.miss)
+        outcome.diverged = "" if fallback is None else f"the {policy.on_miss}"
     return outcome
+
+
+def _fallback(stage: _Stage, policy: ReplayPolicy, stack: ExitStack) -> Player | None:
+    scenario = stage.scenario
+    if policy.on_miss == "script":
+        if scenario.player.script is None:
+            raise InputError("player.script: there is no script to go on with", where=str(scenario.path))
+        return _script_player(stage)
+    if policy.on_miss == "live":
+        endpoint = policy.endpoints.get(scenario.agent.model)
+        if endpoint is None:
+            raise InputError(
+                f"agent.model: no endpoint for {scenario.agent.model!r} to go on with",
+                where=str(scenario.path),
+                hint="--endpoint MODEL=URL",
+            )
+        return stack.enter_context(LivePlayer(endpoint, policy.api_key))
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _UnderAlias:
+    """Shows a player the requests with the workspace's folder under its alias, as cassettes hold them."""
+
+    player: Player
+    root: str
+
+    def answer(self, request: Request) -> Response:
+        return self.player.answer(_request_under_alias(request, self.root))
 
 
 def _drive(
     stage: _Stage,
     transport: httpx2.BaseTransport,
     exchanges: Callable[[], list[Exchange]],
+    scrubber: Scrubber | None = None,
     **client_options: str,
 ) -> ScenarioRun:
     scenario, agent = stage.scenario, stage.scenario.agent
@@ -169,10 +221,13 @@ def _drive(
             lane.outcome, lane.reason = "miss", miss.splitlines()[0]
     if result is not None:
         run.finish(lane, result)
-    run.exchanges = [scrub_headers(exchange) for exchange in exchanges() if exchange.is_chat]
+    scrubber = scrubber or Scrubber()
+    run.exchanges = [recordable(exchange, scrubber) for exchange in exchanges() if exchange.is_chat]
     run.facts = {"model": agent.model, "stream": agent.stream}
     root = str(stage.workspace.root)
-    return ScenarioRun(scenario, run, result, requests, before, contents(stage.workspace), root, miss)
+    return ScenarioRun(
+        scenario, run, result, requests, before, contents(stage.workspace), root, miss, scrubber=scrubber
+    )
 
 
 def _orchestrator(stage: _Stage) -> ToolOrchestrator:
@@ -234,9 +289,10 @@ def _scripted(turn: TurnSpec, number: int) -> ScriptedTurn:
 
 
 def _under_alias(exchange: Exchange, root: str) -> Exchange:
-    """The exchange with the folder's name on this machine replaced by the alias, on both sides."""
-    from dataclasses import replace  # noqa: PLC0415
+    """The exchange as it is kept: its request under the alias."""
+    return replace(exchange, request=_request_under_alias(exchange.request, root))
 
-    pattern = re.compile(re.escape(root).encode())
-    request = replace(exchange.request, body=pattern.sub(ALIAS.encode(), exchange.request.body))
-    return replace(exchange, request=request)
+
+def _request_under_alias(request: Request, root: str) -> Request:
+    folder = root.encode()
+    return replace(request, body=request.body.replace(folder, ALIAS.encode())) if folder in request.body else request

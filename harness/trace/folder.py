@@ -17,20 +17,25 @@ from harness.errors import InputError
 from harness.files import write_atomically
 from harness.trace.run import FORMAT, VERSION, CallRecord, Lane, Run, Step
 from harness.wire.exchange import Chunk, Exchange, Headers, Request, Response
-from harness.wire.secret_headers import SECRET_HEADERS
+from harness.wire.secrets import Scrubber
 
 
-def save_run(run: Run, folder: Path, rewrite: Callable[[bytes], bytes] | None = None) -> Path:
+def save_run(
+    run: Run, folder: Path, rewrite: Callable[[bytes], bytes] | None = None, scrubber: Scrubber | None = None
+) -> Path:
     """Write the run; an earlier run in the same folder is replaced. Returns the folder. Raises OSError.
 
-    ``rewrite`` is applied to the bytes of each file, for what must not be kept as it is.
+    Secrets become placeholders everywhere, those of ``scrubber`` where the exchanges have passed one already.
+    ``rewrite`` is applied to the bytes of each file, for what else must not be kept as it is.
     """
+    scrubber = scrubber or Scrubber()
     change = rewrite or (lambda content: content)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "run.json").unlink(missing_ok=True)
-    exchanges = _lines(_exchange_document(exchange) for exchange in run.exchanges)
+    exchanges = _lines(_exchange_document(scrubber.exchange(exchange)) for exchange in run.exchanges)
     write_atomically(folder / "exchanges.jsonl", change(exchanges))
-    write_atomically(folder / "events.jsonl", change(_lines(run.events)))
+    events = b"".join(scrubber.document(orjson.dumps(event)) + b"\n" for event in run.events)
+    write_atomically(folder / "events.jsonl", change(events))
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -40,7 +45,8 @@ def save_run(run: Run, folder: Path, rewrite: Callable[[bytes], bytes] | None = 
         "facts": run.facts,
         "lanes": [asdict(lane) for lane in run.lanes],
     }
-    write_atomically(folder / "run.json", change(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n"))
+    content = scrubber.document(orjson.dumps(document, option=orjson.OPT_INDENT_2)) + b"\n"
+    write_atomically(folder / "run.json", change(content))
     return folder
 
 
@@ -106,13 +112,13 @@ def _exchange_document(exchange: Exchange) -> dict[str, Any]:
         "request": {
             "method": request.method,
             "url": request.url,
-            "headers": _kept(request.headers),
+            "headers": request.headers,
             **_body(request.body),
         },
         "response": {
             "status": response.status,
             "reason": response.reason,
-            "headers": _kept(response.headers),
+            "headers": response.headers,
             **_body(response.body),
             "chunks": [[chunk.end, chunk.time] for chunk in response.chunks],
         },
@@ -132,10 +138,6 @@ def _exchange(document: dict[str, Any]) -> Exchange:
         ),
         document["index"],
     )
-
-
-def _kept(headers: Headers) -> list[list[str]]:
-    return [[name, value] for name, value in headers if name.lower() not in SECRET_HEADERS]
 
 
 def _headers(headers: Iterable[Iterable[str]]) -> Headers:

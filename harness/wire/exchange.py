@@ -1,16 +1,18 @@
 """One request to a model API and its response, as bytes.
 
 ``Exchange`` is what cassettes hold and runs link to. Bodies are kept as they were transferred (a gzip body stays
-gzip); `decoded` gives the text that a client would see.
+gzip); `decoded` gives the text that a client would see. Where a file stores a body in parts, it is put together when
+it is first asked for: see `Request.deferred`.
 """
 
 from __future__ import annotations
 
 import gzip
+import re
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
 import orjson
@@ -35,6 +37,46 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
+class RequestParts:
+    """A JSON request body taken apart; to be read only, since exchanges of one file share these objects.
+
+    ``messages`` and ``tools`` are None where the body has no list of that name; what it has instead, null included,
+    is then in ``rest`` with the other keys, in their order.
+    """
+
+    rest: Mapping[str, Any]
+    messages: Sequence[Any] | None = None
+    tools: Sequence[Any] | None = None
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any]) -> RequestParts:
+        """The parts of a parsed body."""
+        lists = {name: value for name in ("messages", "tools") if isinstance(value := body.get(name), list)}
+        rest = {name: value for name, value in body.items() if name not in lists} if lists else body
+        return cls(rest, lists.get("messages"), lists.get("tools"))
+
+
+class RequestSource(Protocol):
+    """Where a request that is kept in parts gets its body from."""
+
+    def body(self) -> bytes:
+        """The body as it was transferred."""
+
+    def parts(self) -> RequestParts:
+        """The body's parts; a message that the file stores once is one object in all its requests."""
+
+
+class ResponseSource(Protocol):
+    """Where a response that is kept in parts gets its body from."""
+
+    def body(self) -> bytes:
+        """The body as it was transferred."""
+
+    def chunks(self) -> tuple[Chunk, ...]:
+        """The network reads."""
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """An HTTP request. ``headers`` keep order and repetition."""
 
@@ -42,11 +84,38 @@ class Request:
     url: str
     headers: Headers = ()
     body: bytes = b""
+    _source: RequestSource | None = field(default=None, init=False, repr=False, compare=False)
+
+    @classmethod
+    def deferred(cls, method: str, url: str, headers: Headers, source: RequestSource) -> Request:
+        """A request whose body is made when it is first asked for; in all else it is like any other."""
+        request = cls.__new__(cls)
+        for name, value in (("method", method), ("url", url), ("headers", headers), ("_source", source)):
+            object.__setattr__(request, name, value)
+        return request
+
+    if not TYPE_CHECKING:  # a checker would take any name for an attribute
+
+        def __getattr__(self, name: str) -> bytes:
+            # Asked only for what is not there: the slot of a deferred body, until it is filled.
+            if name != "body" or self._source is None:
+                raise AttributeError(name)
+            body = self._source.body()
+            object.__setattr__(self, "body", body)
+            return body
+
+    def __reduce__(self) -> tuple[type[Request], tuple[object, ...]]:
+        # The source leads to a whole file; a copy in another process needs this body only.
+        return Request, (self.method, self.url, self.headers, self.body)
 
     @property
     def path(self) -> str:
         """The path of the URL, without query and fragment."""
-        return urlsplit(self.url).path
+        try:
+            return urlsplit(self.url).path
+        except ValueError:  # a placeholder such as [HOST], which a scrubber put where a host belongs
+            rest = re.split("[?#]", self.url.partition("://")[2], maxsplit=1)[0]
+            return "".join(rest.partition("/")[1:])
 
     @property
     def is_chat(self) -> bool:
@@ -56,6 +125,16 @@ class Request:
     def json(self) -> Any:
         """The body as JSON; raises ValueError when it is none."""
         return orjson.loads(decoded(self.body, self.headers))
+
+    def parts(self) -> RequestParts | None:
+        """The body's parts, or None where it is no JSON object; a deferred body is not built for this."""
+        if self._source is not None:
+            return self._source.parts()
+        try:
+            body = self.json()
+        except ValueError:
+            return None
+        return RequestParts.of(body) if isinstance(body, dict) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +146,27 @@ class Response:
     body: bytes = b""
     chunks: tuple[Chunk, ...] = ()
     reason: str = ""
+    _source: ResponseSource | None = field(default=None, init=False, repr=False, compare=False)
+
+    @classmethod
+    def deferred(cls, status: int, headers: Headers, reason: str, source: ResponseSource) -> Response:
+        """A response whose body and chunks are made when they are first asked for."""
+        response = cls.__new__(cls)
+        for name, value in (("status", status), ("headers", headers), ("reason", reason), ("_source", source)):
+            object.__setattr__(response, name, value)
+        return response
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            if name not in {"body", "chunks"} or self._source is None:
+                raise AttributeError(name)
+            value = getattr(self._source, name)()
+            object.__setattr__(self, name, value)
+            return value
+
+    def __reduce__(self) -> tuple[type[Response], tuple[object, ...]]:
+        return Response, (self.status, self.headers, self.body, self.chunks, self.reason)
 
     @property
     def streamed(self) -> bool:

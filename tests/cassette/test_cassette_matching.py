@@ -12,10 +12,13 @@ from hypothesis import strategies as st
 
 from harness.cassette.cassette import Cassette
 from harness.cassette.matching import Matcher
+from harness.cassette.volatile import VolatileRules
+from harness.errors import InputError
 from harness.wire.exchange import Exchange, Request, Response
 
 CHAT = "http://h/v1/chat/completions"
-PATHS = {"/tmp/recorded": "<workspace>", "/tmp/live/": "<workspace>", "/home/me": "<home>"}
+RECORDED = {"workspace": "/tmp/recorded", "home": "/home/me"}
+LIVE = {"workspace": "/tmp/live/", "home": "/home/me"}
 
 
 def call(arguments: str, name: str = "Read") -> dict[str, Any]:
@@ -55,8 +58,19 @@ def changed(change: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
     return body
 
 
+def moved(body: Any) -> Any:
+    """The body as it is sent from the live workspace."""
+    if isinstance(body, bytes):
+        return body
+    return json.loads(json.dumps(body).replace("/tmp/recorded", "/tmp/live"))
+
+
+def matcher_of(recorded: Cassette) -> Matcher:
+    return Matcher(recorded, LIVE, recorded=RECORDED)
+
+
 def matches(recorded: Any, live: Any) -> bool:
-    return Matcher(cassette(recorded), PATHS).find(request(live)) is not None
+    return matcher_of(cassette(recorded)).find(request(moved(live))) is not None
 
 
 def test_key_order_and_the_mount_point_do_not_count() -> None:
@@ -107,25 +121,137 @@ def test_what_changes_the_question_does_not(change: Callable[[dict[str, Any]], o
     assert not matches(BODY, changed(change))
 
 
-def test_durations_count_outside_the_json_of_a_content() -> None:
-    for one, other in [
-        ('took "time_ms": 1 today', 'took "time_ms": 2 today'),
-        ('{"note": "\\"time_ms\\": 1"}', '{"note": "\\"time_ms\\": 2"}'),
-    ]:
-        messages = [[{"role": "tool", "content": text}] for text in (one, other)]
-        assert not matches({"messages": messages[0]}, {"messages": messages[1]})
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ('{"time_ms": 1}', '{"time_ms": 2.5}', True),
+        ('{"a": {"file_mtime_ms": 17000}, "time_ms":0', '{"a": {"file_mtime_ms": 18000}, "time_ms":1', True),
+        (r'{"note": "{\"time_ms\": 1}"}', r'{"note": "{\"time_ms\": 2}"}', True),
+        ("Process Group PGID: 13880", "Process Group PGID: 2", True),
+        ("took 1 ms", "took 2 ms", False),
+        ("time_ms: 1", "time_ms: 2", False),
+        ('{"time_s": 1}', '{"time_s": 2}', False),
+        ('{"time_ms": "1"}', '{"time_ms": "2"}', False),
+        ("pages PG: 1", "pages PG: 2", False),
+    ],
+)
+def test_numbers_are_left_out_of_account_only_under_named_keys_and_labels(one: str, other: str, same: bool) -> None:
+    messages = [[{"role": "tool", "content": text}] for text in (one, other)]
+    assert matches({"messages": messages[0]}, {"messages": messages[1]}) is same
+
+
+def test_numbers_in_arguments_count_unless_their_key_is_named() -> None:
+    def asked(arguments: str) -> dict[str, Any]:
+        return {"messages": [{"role": "assistant", "tool_calls": [call(arguments)]}]}
+
+    assert matches(asked('{"expected_mtime_ms": 5}'), asked('{"expected_mtime_ms": 6}'))
+    assert not matches(asked('{"limit": 5}'), asked('{"limit": 6}'))
+    assert not matches(asked('{"wait_ms": true}'), asked('{"wait_ms": false}'))
+
+
+def test_numbers_of_parameters_and_tools_count_whatever_their_name() -> None:
     assert not matches({"timeout_ms": 1}, {"timeout_ms": 2})
+    tools = [[{"type": "function", "function": {"name": "a", "description": f'{{"t_ms": {n}}}'}}] for n in (1, 2)]
+    assert not matches({"tools": tools[0]}, {"tools": tools[1]})
 
 
-def test_of_two_known_paths_the_longer_one_counts() -> None:
-    paths = {"/a": "<home>", "/a/b": "<workspace>", "/x/y": "<workspace>", "/x": "<home>"}
-    matcher = Matcher(cassette({"text": "/a/b/c /a/bc /a"}), paths)
-    assert matcher.find(request({"text": "/x/y/c /x/bc /x"})) is not None
+VOLATILE = {
+    "uuid": ("123e4567-e89b-12d3-a456-426614174000", "00000000-e89b-12d3-a456-42661417400f"),
+    "hex": ("d3d109ac9a7042ce86c46d40f09695f7", "263fa7fe779a4cae86a6aff2a0282c32"),
+    "time": ("2026-11-30T18:21:41Z", "2026-11-30T18:22:44Z"),
+    "clock": ("18:21:41", "07:00:02.5"),
+    "date": ("2026-11-30", "2027-01-02"),
+    "date in words": ("Mon Nov 30 2026", "Saturday, January 2, 2027"),
+    "id": ("call_A1b2C3d4E5f6G7h8", "call_Z9y8X7w6V5u4T3s2"),
+}
 
 
-def test_the_root_folder_is_no_placeholder() -> None:
-    with pytest.raises(ValueError, match="root"):
-        Matcher(cassette(), {"/": "<workspace>"})
+@pytest.mark.parametrize("kind", VOLATILE)
+def test_volatile_values_may_differ_as_long_as_they_stay_equal_or_different(kind: str) -> None:
+    one, other = VOLATILE[kind]
+
+    def asked(*values: str) -> dict[str, Any]:
+        return {"messages": [{"role": "user", "content": f"at <{value}>."} for value in values]}
+
+    assert matches(asked(one), asked(other))
+    assert matches(asked(one, one), asked(other, other))
+    assert matches(asked(one, other), asked(other, one))
+    assert not matches(asked(one, one), asked(one, other))
+    assert not matches(asked(one, other), asked(one, one))
+    assert not matches(asked(one), asked("something else"))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("deadbeefcafe", "deadbeefcaff"),
+        ("1234567890123456", "1234567890123457"),
+        ("version 1.2.3", "version 1.2.4"),
+        ("call_handler", "call_dispatcher"),
+        ("a.py:12:30", "a.py:12:31"),
+        ("in 2026", "in 2027"),
+        ("\ue001hex\ue001", "d3d109ac9a7042ce86c46d40f09695f7"),
+        ("<workspace>", "/tmp/recorded"),
+    ],
+)
+def test_what_only_looks_volatile_counts(one: str, other: str) -> None:
+    def asked(text: str) -> dict[str, Any]:
+        return {"messages": [{"role": "user", "content": text}]}
+
+    assert not matches(asked(one), asked(other))
+
+
+def test_the_users_own_rules_come_on_top() -> None:
+    rules = VolatileRules(keys=("*_ms", "tokens"), labels=("seed",), patterns=(r"run-\d+",))
+
+    def found(one: str, other: str) -> bool:
+        bodies = [{"messages": [{"role": "user", "content": text}]} for text in (one, other)]
+        return Matcher(cassette(bodies[0]), rules=rules).find(request(bodies[1])) is not None
+
+    assert found('{"tokens": 5}', '{"tokens": 6}')
+    assert found("seed: 1", "seed: 2")
+    assert found("run-1 and run-1", "run-2 and run-2")
+    assert not found("run-1 and run-1", "run-2 and run-3")
+    with pytest.raises(InputError, match="not a regular expression"):
+        VolatileRules(patterns=("(",))
+
+
+def test_what_a_match_left_out_of_account_is_listed() -> None:
+    body = {"messages": [{"role": "user", "content": "in /tmp/recorded/a at 10:00:00, /tmp/recorded"}]}
+    live = {"messages": [{"role": "user", "content": "in /tmp/live/a at 11:00:00, /tmp/live"}]}
+    matcher = matcher_of(cassette(body))
+    match = matcher.match(request(live))
+    assert match is not None
+    assert matcher.replaced(match.exchange, request(live)) == [
+        ("time", "10:00:00", "11:00:00", 1),
+        ("workspace (path)", "/tmp/recorded", "/tmp/live", 2),
+    ]
+    same = Matcher(cassette(body))
+    assert same.replaced(same.cassette.exchanges[0], request(body)) == []
+
+
+def test_allowed_drift_takes_the_next_exchange_that_is_equal_in_all_else_and_says_what_differs() -> None:
+    other = changed(lambda body: body["messages"][0].update(content="You work hard."))
+    allowed = Matcher(cassette(BODY, BODY), allow_drift=["system", "tools"])
+    exact, drifted, none = (allowed.match(request(body)) for body in (BODY, other, other))
+    assert exact is not None
+    assert (exact.exchange.index, exact.drift) == (0, ())
+    assert drifted is not None
+    assert drifted.exchange.index == 1
+    assert [(drift.kind, drift.path) for drift in drifted.drift] == [("system", "$.messages[0].content")]
+    assert none is None
+    assert allowed.match(request(changed(lambda body: body.update(temperature=1)))) is None
+    assert Matcher(cassette(BODY)).match(request(other)) is None
+
+
+def test_allowed_history_drift_still_holds_the_rest() -> None:
+    longer = changed(lambda body: body["messages"].append({"role": "user", "content": "go on"}))
+    allowed = Matcher(cassette(BODY), allow_drift=["history"])
+    match = allowed.match(request(longer))
+    assert match is not None
+    assert [drift.kind for drift in match.drift] == ["history"]
+    system = changed(lambda body: body["messages"][0].update(content="Other."))
+    assert Matcher(cassette(BODY), allow_drift=["history"]).match(request(system)) is None
 
 
 def test_repeats_come_in_recorded_order_and_once_each() -> None:
@@ -151,7 +277,7 @@ def test_bodies_that_are_not_json_match_as_text_or_bytes() -> None:
         (b'{"a":' * 900 + b"1" + b"}" * 900, b'{"a":' * 900 + b"1" + b"}" * 900, True),
         (b'{"a":' * 900 + b"1" + b"}" * 900, b'{"a":' * 900 + b"2" + b"}" * 900, False),
     ]:
-        matcher = Matcher(cassette(recorded, url=other), PATHS)
+        matcher = matcher_of(cassette(recorded, url=other))
         assert (matcher.find(request(live, other)) is not None) is expected
         assert matcher.explain_miss(request(live, other))
     assert Matcher(cassette(b"", url=other)).find(request(b"", other, "GET")) is None
@@ -173,7 +299,7 @@ messages = st.lists(
 @given(first=messages, second=messages, other=json_values)
 def test_every_request_finds_itself_and_every_miss_is_explained(first: Any, second: Any, other: Any) -> None:
     bodies = [{"messages": first, "x": other}, {"messages": second}, {"messages": other}, other]
-    matcher = Matcher(cassette(*bodies), PATHS)
+    matcher = matcher_of(cassette(*bodies))
     for body in bodies:
         assert matcher.find(request(body)) is not None
     for body in [*bodies, {"messages": first, "y": other}, {"messages": [*second, *first]}]:
@@ -181,18 +307,18 @@ def test_every_request_finds_itself_and_every_miss_is_explained(first: Any, seco
         assert "no recorded answer in session.yaml for POST /v1/chat/completions" in matcher.explain_miss(request(body))
 
 
-def test_a_miss_names_the_nearest_exchange_the_place_and_both_values() -> None:
+def test_a_miss_names_the_nearest_exchange_the_place_the_cause_and_both_values() -> None:
     title = {"model": "small", "messages": [{"role": "user", "content": "Name this"}]}
     first = changed(lambda body: body.update(messages=body["messages"][:2]))
     live = changed(lambda body: body["messages"][3].update(content='{"text": "ho", "stats": {"time_ms": 9}}'))
-    text = Matcher(cassette(title, first, BODY), PATHS).explain_miss(request(live))
-    assert text.startswith(
-        "no recorded answer in session.yaml for POST /v1/chat/completions: "
-        "history changed at $.messages[3].content, compared with exchange 3 of 3\n"
-    )
-    assert text.splitlines()[1:] == [
-        r'  recorded: "{\"text\": \"hi\", \"stats\": {\"time_ms\": \"<ms>\"}}"',
-        r'  now:      "{\"text\": \"ho\", \"stats\": {\"time_ms\": \"<ms>\"}}"',
+    text = Matcher(cassette(title, first, BODY)).explain_miss(request(live))
+    assert text.splitlines() == [
+        (
+            "no recorded answer in session.yaml for POST /v1/chat/completions: "
+            "the result of Read changed (history at $.messages[3].content, exchange 3 of 3)"
+        ),
+        r'  recorded: "{\"text\": \"hi\", \"stats\": {\"time_ms\": <number>}}"',
+        r'  now:      "{\"text\": \"ho\", \"stats\": {\"time_ms\": <number>}}"',
         "  if the change is meant, record the session again (harness record)",
     ]
 
@@ -200,29 +326,67 @@ def test_a_miss_names_the_nearest_exchange_the_place_and_both_values() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda body: body.update(model="n"), ["model changed at $.model,", '"m"', '"n"']),
-        (lambda body: body.update(seed=7), ["parameters changed at $.seed,", "(absent)", "7"]),
-        (lambda body: body["tools"].pop(), ["tools changed at $.tools[0],", '"Read"', "(absent)"]),
+        (lambda body: body.update(model="n"), ["the model changed (model at $.model,", '"m"', '"n"']),
+        (lambda body: body.update(seed=7), ["the parameter seed is new (parameters at $.seed,", "(absent)", "7"]),
+        (lambda body: body.pop("temperature"), ["the parameter temperature is gone (parameters at $.temperature,"]),
+        (lambda body: body.update(temperature=1), ["the parameter temperature changed", "recorded: 0", "now:      1"]),
+        (lambda body: body["tools"].pop(), ["the tool Read is gone (tools at $.tools[0],"]),
+        (lambda body: body["tools"].append({"function": {"name": "B"}}), ["the tool B is new (tools at $.tools[1],"]),
+        (
+            lambda body: body["tools"][0]["function"].update(description="x"),
+            ["the description of the tool Read changed (tools at $.tools[0].function.description,"],
+        ),
+        (
+            lambda body: body["tools"][0]["function"]["parameters"].update(properties={"p": {"type": "string"}}),
+            ["of the tool Read changed (tools at $.tools[0].function.parameters.properties,"],
+        ),
         (
             lambda body: body["messages"][0].update(content="x" * 500 + "y"),
-            ["system changed at $.messages[0].content,", '"You work in <workspace>."', '"xxx', "…"],
+            ["the system prompt changed (system at $.messages[0].content,", '"You work in <workspace>."', '"xxx', "…"],
+        ),
+        (
+            lambda body: body["messages"][1].update(content="Read b.txt"),
+            ["user message 1 changed (history at $.messages[1].content,"],
         ),
         (
             lambda body: body["messages"][2].update(tool_calls=[call('{"file": "/tmp/live/a.txt", "limit": 4}')]),
-            ["history changed at $.messages[2].tool_calls[0].function.arguments.limit,", "recorded: 3", "now:      4"],
+            ["the arguments of the call 1 of Read changed (history at $.messages[2].tool_calls[0].function.arguments"],
         ),
-        (lambda body: body["messages"].append({"role": "user"}), ["history changed at $.messages[4],", "(absent)"]),
+        (lambda body: body["messages"].append({"role": "user"}), ["user message 2 is new (history at $.messages[4],"]),
+        (lambda body: body["messages"].pop(), ["the result of Read is gone (history at $.messages[3],"]),
         (
             lambda body: (body.update(model="n"), body["messages"].pop()),
-            ["model changed at $.model,", "also different: messages"],
+            ["the model changed", "also: the result of Read is gone (history at $.messages[3])"],
         ),
     ],
 )
-def test_the_class_of_a_difference(change: Callable[[dict[str, Any]], object], words: list[str]) -> None:
-    text = Matcher(cassette({"model": "o", "messages": []}, BODY), PATHS).explain_miss(request(changed(change)))
-    assert "compared with exchange 2 of 2" in text
+def test_the_class_and_the_cause_of_a_difference(change: Callable[[dict[str, Any]], object], words: list[str]) -> None:
+    matcher = matcher_of(cassette({"model": "o", "messages": []}, BODY))
+    text = matcher.explain_miss(request(moved(changed(change))))
+    assert "exchange 2 of 2" in text.splitlines()[0]
     for word in words:
         assert word in text
+
+
+def test_a_long_text_is_shown_as_a_diff_around_the_change() -> None:
+    lines = [f"line {number} " + "word " * 60 for number in range(40)]
+    one = {"messages": [{"role": "user", "content": "\n".join(lines)}]}
+    lines[20] = lines[20][:250] + "CHANGED" + lines[20][250:]
+    other = {"messages": [{"role": "user", "content": "\n".join(lines)}]}
+    text = Matcher(cassette(one)).explain_miss(request(other))
+    assert "CHANGED" in text
+    assert len(text.splitlines()) < 12
+    assert max(map(len, text.splitlines())) < 200
+
+
+def test_the_nearest_of_several_sessions_is_the_one_with_the_most_alike_text() -> None:
+    system = {"role": "system", "content": "s"}
+    sessions = [
+        {"messages": [system, {"role": "user", "content": f"please {verb} the file now"}]}
+        for verb in ("read", "write", "remove", "rename")
+    ]
+    live = {"messages": [system, {"role": "user", "content": "please remove that file now"}]}
+    assert Matcher(cassette(*sessions)).miss(request(live)).nearest == 2
 
 
 def test_with_another_system_prompt_the_neighbour_has_the_same_rest() -> None:

@@ -131,6 +131,30 @@ def test_go_vcr_with_a_status_code_under_another_name_or_only_in_the_status(tmp_
     assert load_cassette(write(tmp_path, GO_VCR.replace("    code: 429\n", ""))).exchanges[0].response.status == 429
 
 
+def test_a_body_of_go_vcr_that_is_no_text_or_missing(tmp_path: Path) -> None:
+    first = GO_VCR.replace('body: "data: \\u00e9\\n\\n"', "body: !!binary H4sIAAAA").replace("    body: '{}'\n", "")
+    (exchange,) = load_cassette(write(tmp_path, first)).exchanges
+    assert (exchange.request.body, exchange.response.body) == (b"", b"\x1f\x8b\x08\x00\x00\x00")
+
+
+@pytest.mark.parametrize("dialect", ["vcrpy", "go-vcr"])
+def test_a_stream_without_content_type_and_blanks_before_json(tmp_path: Path, dialect: str) -> None:
+    """Exchanges after each other: a stream that nothing announces, JSON after blank lines, an empty body."""
+    url, code = ("uri", "status: {code: 200, message: OK}") if dialect == "vcrpy" else ("url", "code: 200")
+    bodies = ('"\\n: hello\\n\\ndata: {\\"choices\\": []}\\n\\n"', '"\\n\\n  {\\"choices\\": []}"', "''")
+    entries = [
+        f"- request: {{{url}: 'https://h/v1/chat/completions', method: POST, body: '{{}}'}}\n"
+        f"  response: {{body: {body if dialect == 'go-vcr' else f'{{string: {body}}}'}, headers: {{}}, {code}}}\n"
+        for body in bodies
+    ]
+    cassette = load_cassette(write(tmp_path, "interactions:\n" + "".join(entries) + "version: 1\n"))
+    assert cassette.dialect == dialect
+    stream, spaced, empty = cassette.exchanges
+    assert [exchange.response.streamed for exchange in cassette.exchanges] == [True, False, False]
+    assert stream.turn().status == spaced.turn().status == "incomplete"
+    assert empty.response.body == b""
+
+
 @pytest.mark.parametrize("text", [VCRPY, GO_VCR])
 def test_packed_with_gzip_whatever_the_name(tmp_path: Path, text: str) -> None:
     plain = load_cassette(write(tmp_path, text))
@@ -150,11 +174,14 @@ def test_packed_with_gzip_whatever_the_name(tmp_path: Path, text: str) -> None:
         ("a: 1\n--- \nb: 2\n", ":2", "broken YAML"),
         ("a: !!python/object:os.system {}\n", ":1", "broken YAML"),
         (b"a: \xff\xfe\x00", "", "broken YAML"),
-        ("log: {entries: []}\n", "", "a mapping with the keys log (the dialects read are vcrpy and go-vcr)"),
+        (
+            "log: {entries: []}\n",
+            "",
+            "a mapping with the keys log (the dialects read are vcrpy, go-vcr, ruby-vcr, pydantic-ai",
+        ),
         ("interactions: 3\n", "", "interactions is not a list but text"),
         ("- request: {}\n", "", "before 1.0"),
-        ("http_interactions: []\n", "", "Ruby VCR"),
-        ("interactions:\n- request: {uri: x, parsed_body: {}}\n", "", "pydantic-ai"),
+        ("http_interactions: {}\n", "", "http_interactions is not a list but an empty mapping"),
         (VCRPY.replace("version: 1", "version: 7"), "", "version 7"),
         (b"\x1f\x8b\x08broken", "", "damaged gzip"),
         ("[" * 5000, ":1", "broken YAML"),

@@ -81,10 +81,10 @@ def test_a_miss_reaches_the_caller_at_once_even_where_the_client_would_retry() -
     transport = PlayerTransport(CassettePlayer(chat_cassette(Response(200, JSON, COMPLETION))))
     http = httpx2.Client(transport=transport)
     with openai.OpenAI(base_url="http://h/v1", api_key="x", max_retries=5, http_client=http) as client:
-        with pytest.raises(MissError, match=r"model changed at \$\.model"):
+        with pytest.raises(MissError, match=r"the model changed \(model at \$\.model"):
             client.chat.completions.create(**{**QUESTION, "model": "n"})
         first = transport.miss
-        with pytest.raises(MissError, match=r"history changed at \$\.messages\[0\]\.content"):
+        with pytest.raises(MissError, match=r"user message 1 changed \(history at \$\.messages\[0\]\.content"):
             client.chat.completions.create(model="m", messages=[{"role": "user", "content": "ho"}])
         assert client.chat.completions.create(**QUESTION).choices[0].message.content == "hi"
     assert first is not None

@@ -11,6 +11,7 @@ from harness.judge.verdict import Verdict
 from harness.pipeline.loop import LoopStatus
 from harness.play.script import ScriptedCall, ScriptedTurn, ScriptPlayer
 from harness.play.server import LoopbackServer
+from harness.scenario.format import load_scenario
 from harness.scenario.portable import portable
 from harness.scenario.recording import record_cassettes
 from harness.scenario.runner import run_scenario
@@ -157,6 +158,28 @@ def test_recorded_from_a_live_model_it_passes_from_its_cassette(tmp_path: Path, 
 
         case = judge_scenario(run_scenario(load_scenario(path)), str(path))
         assert case.verdict is Verdict.PASS, case.first_line
+
+
+def test_a_cassette_in_the_own_format_is_recorded_and_passes(tmp_path: Path) -> None:
+    path = tmp_path / "live.yaml"
+    path.write_text(RECORDED.format(stream="true").replace("sub/live.yaml", "live.cassette.jsonl"))
+    turns = [
+        ScriptedTurn(
+            calls=(
+                ScriptedCall("Read", '{"path": "a.txt"}', "call_1"),
+                ScriptedCall("Bash", '{"command": "pwd"}', "call_2"),
+            ),
+            finish_reason="tool_calls",
+        ),
+        ScriptedTurn(text="It says alpha."),
+    ]
+    with LoopbackServer(ScriptPlayer(turns)) as server:
+        (written,) = record_cassettes([path], {"live": server.base_url}, "secret-key")
+    cassette = load_cassette(written)
+    assert (cassette.dialect, len(cassette.exchanges)) == ("harness", 2)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["live.cassette.jsonl", "live.yaml"]
+    case = judge_scenario(run_scenario(load_scenario(path)), str(path))
+    assert case.verdict is Verdict.PASS, case.first_line
 
 
 def test_a_changed_prompt_does_not_get_the_old_answer(tmp_path: Path) -> None:

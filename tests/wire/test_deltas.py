@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -531,21 +530,6 @@ def test_a_conforming_stream_has_no_anomaly() -> None:
     usage = event({"choices": [], "usage": {"total_tokens": 1}})
     turn = parse_stream(delta(role="assistant", content="") + delta(content="a") + delta("stop") + usage + DONE)
     assert (turn.content, turn.anomalies, turn.model, turn.response_id) == ("a", (), "m", "r")
-
-
-@pytest.mark.parametrize("call_id", [lambda n: None, lambda n: f"c{n}"], ids=["no ids", "a new id each time"])
-def test_many_deltas_cost_what_they_weigh(call_id: Callable[[int], str | None]) -> None:
-    def seconds(count: int) -> float:
-        assembler = DeltaAssembler()
-        started = time.process_time()
-        for number in range(count):
-            entry = part("xy", call_id=call_id(number)) if number else part('{"a": "', call_id="c", name="f")
-            assembler.feed_chunk({"choices": [{"index": 0, "delta": {"tool_calls": [entry]}}]})
-        assembler.finish()
-        return time.process_time() - started
-
-    seconds(1000)
-    assert seconds(24_000) < 40 * max(seconds(2_000), 0.002)
 
 
 # --- the reports themselves

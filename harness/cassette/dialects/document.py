@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gzip
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import orjson
 import yaml
@@ -18,19 +19,77 @@ try:
 except ImportError:  # PyYAML built without libyaml reads the same files, some ten times slower
     from yaml import SafeLoader as _SafeLoader  # type: ignore[assignment]
 
+INTERACTION_KEYS = ("interactions", "http_interactions")
+
 _NULL_TAG = "tag:yaml.org,2002:null"
+_TEXT_TAG = "tag:yaml.org,2002:str"
+_JSON_TAGS = frozenset({_NULL_TAG, *(f"tag:yaml.org,2002:{name}" for name in ("bool", "int", "float"))})
 
 
 class _Loader(_SafeLoader):
-    """Plain scalars stay the text that stands in the file, except null.
+    """Plain scalars stay the text that stands in the file, except null, and except in bodies kept as data.
 
-    YAML 1.1 would turn an unquoted header value such as ``2024-10-01``, ``1.10`` or ``on`` into something else.
+    YAML 1.1 would turn an unquoted header value such as ``2024-10-01``, ``1.10`` or ``on`` into something else. In a
+    body kept as data ``1.10`` is a number and ``on`` is true: PyYAML wrote it, and put texts like these in quotes.
     """
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's own class attribute
         first: [(tag, pattern) for tag, pattern in resolvers if tag == _NULL_TAG]
         for first, resolvers in _SafeLoader.yaml_implicit_resolvers.items()
     }
+
+    def get_single_data(self) -> Any:
+        """The document as Python values."""
+        root = self.get_single_node()
+        if root is None:
+            return None
+        for body in _bodies_kept_as_data(root):
+            _resolve_as_json(body)
+        return self.construct_document(root)
+
+
+_RECORDER = yaml.resolver.Resolver()  # as in PyYAML's own loaders
+
+
+def _bodies_kept_as_data(root: yaml.Node) -> Iterator[yaml.Node]:
+    """The nodes under ``parsed_body``, and request bodies that are neither text nor a wrapping of it."""
+    for interactions_key in INTERACTION_KEYS:
+        interactions = _child(root, interactions_key)
+        for interaction in interactions.value if isinstance(interactions, yaml.SequenceNode) else ():
+            for side in ("request", "response"):
+                section = _child(interaction, side)
+                if (parsed := _child(section, "parsed_body")) is not None:
+                    yield parsed
+                if side == "request" and _is_data(body := _child(section, "body")):
+                    yield body
+
+
+def _is_data(body: yaml.Node | None) -> TypeGuard[yaml.Node]:
+    wrapped = (_child(body, key) is not None for key in ("string", "base64_string"))
+    return isinstance(body, yaml.CollectionNode) and not any(wrapped)
+
+
+def _child(node: yaml.Node | None, key: str) -> yaml.Node | None:
+    if not isinstance(node, yaml.MappingNode):
+        return None
+    return next((value for name, value in node.value if name.value == key), None)
+
+
+def _resolve_as_json(body: yaml.Node) -> None:
+    """Give the plain scalars the types that JSON has; keys stay text, and so do dates."""
+    waiting, seen = [body], set[int]()
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:  # an alias
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.MappingNode):
+            waiting.extend(value for _, value in node.value)
+        elif isinstance(node, yaml.SequenceNode):
+            waiting.extend(node.value)
+        elif node.tag == _TEXT_TAG and not node.style:  # type: ignore[attr-defined] # a scalar
+            tag = _RECORDER.resolve(yaml.ScalarNode, node.value, (True, False))  # type: ignore[no-untyped-call]
+            node.tag = tag if tag in _JSON_TAGS else _TEXT_TAG
 
 
 def _binary(loader: _Loader, node: yaml.Node) -> Any:
@@ -49,7 +108,7 @@ yaml.add_constructor("tag:yaml.org,2002:python/unicode", _text, Loader=_Loader)
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The parsed content of a file. In YAML all scalars but null and ``!!binary`` are str."""
+    """The parsed content of a file. In YAML all scalars but null and ``!!binary`` are str, see `_Loader`."""
 
     path: Path
     value: Any
@@ -69,17 +128,21 @@ class Document:
         except (yaml.YAMLError, RecursionError):
             return None
         for key, value in getattr(root, "value", ()):
-            if key.value == "interactions":
+            if key.value in INTERACTION_KEYS:
                 return int(value.value[interaction].start_mark.line) + 1
         return None
 
 
-def read_document(path: Path) -> Document:
-    """Read a YAML or JSON file, packed with gzip or not.
+def read_bytes(path: Path) -> bytes:
+    """The content of a file, unpacked where it is packed with gzip; raises InputError."""
+    return _unpacked(path, _bytes_of(path))
+
+
+def document_of(path: Path, data: bytes) -> Document:
+    """The YAML or JSON document in the unpacked content of a file.
 
     Raises InputError, naming the file and where possible the line, for everything that keeps it from being read.
     """
-    data = _unpacked(path, _bytes_of(path))
     if not data.strip():
         raise InputError("the file is empty", where=str(path), hint="record the session again")
     if data.lstrip().startswith((b"{", b"[")):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -59,6 +62,34 @@ def body_bytes(value: object) -> bytes:
     if value is None:
         return b""
     raise FieldError(f"the body is neither text nor bytes but {kind_of(value)}")
+
+
+def wrapped_body(value: object) -> bytes:
+    """A body as `body_bytes` takes it, or a mapping that holds one under ``string`` or ``base64_string``."""
+    if not isinstance(value, Mapping):
+        return body_bytes(value)
+    if "base64_string" in value:
+        try:
+            return base64.b64decode(b"".join(body_bytes(value["base64_string"]).split()), validate=True)
+        except binascii.Error as error:
+            raise FieldError(f"base64_string cannot be decoded: {error}") from error
+    if "string" not in value:
+        raise FieldError(f"the body has neither string nor base64_string, it is {kind_of(value)}")
+    return body_bytes(value["string"])
+
+
+def is_data(body: object) -> bool:
+    """Whether a body is neither text, bytes nor a wrapping of them, but a JSON value kept as data."""
+    return isinstance(body, list) or (isinstance(body, Mapping) and not body.keys() & {"string", "base64_string"})
+
+
+def json_bytes(value: object) -> bytes:
+    """A body that the recorder kept as data, as compact JSON in the order of the file."""
+    try:
+        # The standard library's: it has numbers of any size, and NaN, which Python's recorders read and write.
+        return body_bytes(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise FieldError(f"the body cannot be written as JSON: {error}") from error
 
 
 def status_code(value: object) -> int:

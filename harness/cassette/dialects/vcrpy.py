@@ -3,13 +3,13 @@
 https://vcrpy.readthedocs.io: bodies are text where they can be, ``!!binary`` or ``base64_string`` where not, and are
 kept as transferred (gzip stays gzip). Chunk boundaries stand under ``response.chunks``, a list of
 ``{end: byte offset, t: seconds since the request}``; stock vcrpy (tried with 9.4.2) ignores the key and replays the
-file.
+file. The folders of the recorded session stand under ``metadata.harness``: vcrpy 9 keeps ``metadata`` when it writes
+the file again, earlier versions ignore it.
 """
 
 from __future__ import annotations
 
 import base64
-import binascii
 import itertools
 import re
 import threading
@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from harness.cassette.dialects import fields
-from harness.cassette.scrubbing import scrub_headers
+from harness.cassette.scrubbing import Scrubber, recordable
 from harness.files import write_atomically
-from harness.wire.exchange import Chunk, Exchange, Headers, Request, Response
+from harness.wire.exchange import Chunk, Exchange, Headers, Request, Response, header
 
 NAME = "vcrpy"
 
@@ -42,10 +42,10 @@ def read_interaction(entry: object) -> tuple[Request, Response]:
         method=fields.text(asked, "method", "GET"),
         url=fields.text(asked, "uri"),
         headers=fields.headers(asked),
-        body=_body(asked.get("body")),
+        body=_request_body(asked),
     )
     code, reason = _status(answered)
-    body = _body(answered["content"] if "content" in answered else answered.get("body"))
+    body = fields.wrapped_body(answered["content"] if "content" in answered else answered.get("body"))
     response = Response(
         status=code,
         headers=fields.headers(answered),
@@ -56,13 +56,29 @@ def read_interaction(entry: object) -> tuple[Request, Response]:
     return request, response
 
 
-def dump_vcrpy(exchanges: Iterable[Exchange]) -> bytes:
+def folders(document: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    """The workspace and the HOME of the recorded session, where the file says so."""
+    metadata = document.get("metadata")
+    ours = metadata.get("harness") if isinstance(metadata, Mapping) else None
+    if not isinstance(ours, Mapping):
+        return None, None
+    workspace, home = (value if isinstance(value := ours.get(name), str) else None for name in ("workspace", "home"))
+    return workspace, home
+
+
+def dump_vcrpy(exchanges: Iterable[Exchange], workspace: str | None = None, home: str | None = None) -> bytes:
     """The exchanges as a stock vcrpy cassette in YAML, as they are: nothing is scrubbed.
 
     Bodies that are UTF-8 text are blocks of literal text, others ``!!binary``. Headers keep the order in which their
     names first appear, repeats of a name stand together. The same exchanges always give the same bytes.
     """
-    return _file_of([_rendered(exchange) for exchange in exchanges])
+    return _file_of([_rendered(exchange) for exchange in exchanges]) + _metadata(workspace, home)
+
+
+def _metadata(workspace: str | None, home: str | None) -> bytes:
+    folders_of_session = (("workspace", workspace), ("home", home))
+    lines = [f"    {name}: {_quoted(folder)}\n" for name, folder in folders_of_session if folder is not None]
+    return "".join(["metadata:\n  harness:\n", *lines]).encode() if lines else b""
 
 
 class VcrpyWriter:
@@ -74,16 +90,17 @@ class VcrpyWriter:
     writes about n/2 times its final size.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, scrubber: Scrubber | None = None) -> None:
+        """``scrubber`` takes the secrets out; by default one of this file, without patterns of the user's own."""
         self.path = path
+        self._scrubber = scrubber or Scrubber()
         self._rendered: list[str] = []
         self._lock = threading.Lock()
 
     def add(self, exchange: Exchange) -> None:
-        """Store a finished exchange without its secret headers; raises OSError when the file cannot be written."""
-        rendered = _rendered(scrub_headers(exchange))
+        """Store a finished exchange without its secrets; raises OSError when the file cannot be written."""
         with self._lock:
-            self._rendered.append(rendered)
+            self._rendered.append(_rendered(recordable(exchange, self._scrubber)))
             write_atomically(self.path, _file_of(self._rendered))
 
 
@@ -95,17 +112,12 @@ def _status(answered: Mapping[str, Any]) -> tuple[int, str]:
     return fields.status_code(answered.get("status_code", status)), ""
 
 
-def _body(value: object) -> bytes:
-    if not isinstance(value, Mapping):
-        return fields.body_bytes(value)
-    if "base64_string" in value:
-        try:
-            return base64.b64decode(fields.body_bytes(value["base64_string"]))
-        except binascii.Error as error:
-            raise fields.FieldError(f"base64_string cannot be decoded: {error}") from error
-    if "string" not in value:
-        raise fields.FieldError(f"the body has neither string nor base64_string, it is {fields.kind_of(value)}")
-    return fields.body_bytes(value["string"])
+def _request_body(asked: Mapping[str, Any]) -> bytes:
+    """Vcrpy keeps what aiohttp's ``json=`` was given as the data that it is."""
+    body = asked.get("body")
+    if fields.is_data(body) and "json" in (header(fields.headers(asked), "content-type") or ""):
+        return fields.json_bytes(body)
+    return fields.wrapped_body(body)
 
 
 def _chunks(value: object, length: int) -> tuple[Chunk, ...]:

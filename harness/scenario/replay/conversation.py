@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from harness.cassette.cassette import Cassette
 from harness.cassette.drift import Drift, extension_differences, request_drift
@@ -28,7 +28,14 @@ from harness.pipeline.result import verbatim
 from harness.play.client import openai_client
 from harness.play.transport import PlayerTransport
 from harness.scenario.replay.faults import Fault, request_faults, turn_faults, unreadable_answer, unrecorded_turns
-from harness.scenario.replay.recorded import RecordedIds, RecordedRegistry, RecordedResults, recorded_results
+from harness.scenario.replay.recorded import (
+    RecordedIds,
+    RecordedRegistry,
+    RecordedResults,
+    recorded_results,
+    with_recorded_parts,
+)
+from harness.scenario.replay.untouched import UntouchedExchange, play_untouched
 from harness.seams import ManualClock
 from harness.trace.run import Run
 from harness.wire.chat import ModelTurn
@@ -36,6 +43,8 @@ from harness.wire.exchange import Exchange, Request, Response
 
 if TYPE_CHECKING:
     import openai
+
+_Value = TypeVar("_Value")
 
 _LOOP_KEYS = ("model", "messages", "stream")
 _NO_LIMIT = BudgetPolicy(2**40, 2**50, 2**20)
@@ -62,13 +71,17 @@ class ReplayedCassette:
     faults: list[Fault] = field(default_factory=list)
     anomalies: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    untouched: list[UntouchedExchange] = field(default_factory=list)
 
 
 def replay_cassette(cassette: Cassette, name: str) -> ReplayedCassette:
-    """Replay every conversation of a cassette; raises InputError for one that holds no chat exchange."""
+    """Replay every conversation of a cassette, and play its other exchanges as bytes.
+
+    Raises InputError for a cassette without exchanges, or with a chat request that cannot be read.
+    """
+    if not cassette.exchanges:
+        raise InputError("the cassette holds no exchange", where=str(cassette.path), hint="record the session again")
     chat = cassette.chat_exchanges
-    if not chat:
-        raise InputError("no exchange whose path ends in /chat/completions", where=str(cassette.path))
     replayed = ReplayedCassette(cassette, Run(name, "replay", str(cassette.path)))
     try:
         lanes = find_lanes(chat)
@@ -76,10 +89,15 @@ def replay_cassette(cassette: Cassette, name: str) -> ReplayedCassette:
         raise InputError(str(error), where=str(cassette.path)) from error
     player = _StepPlayer()
     transport = PlayerTransport(player)
-    with openai_client(transport) as client:
-        for lane in lanes:
-            _Conversation(lane, replayed, client, player).run()
-    replayed.run.exchanges = [scrub_headers(exchange) for exchange in transport.exchanges]
+    if lanes:
+        with openai_client(transport) as client:
+            for lane in lanes:
+                _Conversation(lane, replayed, client, player).run()
+    replayed.untouched = play_untouched(cassette, [exchange for exchange in cassette.exchanges if not exchange.is_chat])
+    played = [*transport.exchanges, *(entry.exchange for entry in replayed.untouched)]
+    replayed.run.exchanges = [
+        replace(scrub_headers(exchange), index=position) for position, exchange in enumerate(played)
+    ]
     return replayed
 
 
@@ -140,6 +158,8 @@ class _Conversation:
         self._begin(step, before)
         self._player.expect(step.exchange)
         ended, record = self._drive(step, turn, results)
+        if turn is not None:
+            self._history = with_recorded_parts(self._history, _by_call_id(turn, results, results.parts))
         position = self._player.played - 1 if self._player.asked is not None else None
         self._replayed.run.add_step(self._trace, record, position)
         self._records.append(record)
@@ -147,6 +167,8 @@ class _Conversation:
         differences = request_drift(step.body, built)
         if any(drift.kind in ("history", "system") for drift in differences):
             self._take_up(step, record)
+            if turn is not None:
+                self._history = with_recorded_parts(self._history, _by_call_id(turn, results, results.parts))
         if first_time:
             self._count(turn, record)
             self._replayed.faults += request_faults(index, step.body, before.body if before else None)
@@ -186,13 +208,13 @@ class _Conversation:
         tools = body.get("tools")
         registry = RecordedRegistry(tools if isinstance(tools, list) else (), {})
         parameters = {key: value for key, value in body.items() if key not in (*_LOOP_KEYS, "tools")}
-        if tools is not None and (registry.problems or not tools) and _all_named(tools):
+        if tools is not None and (registry.problems or not tools) and _sendable(tools):
             parameters["tools"] = tools
         executor = ToolExecutor(registry, gates=GateMode.OBSERVE, clock=ManualClock())
         ids = RecordedIds(turn, results) if turn is not None else None
         orchestrator = ToolOrchestrator(executor, budget=_NO_LIMIT, serializer=verbatim, ids=ids)
         if turn is not None:
-            registry.contents.update(_contents(turn, results))
+            registry.contents.update(_by_call_id(turn, results, results.contents))
         records: list[StepRecord] = []
         config = LoopConfig(
             model=body.get("model", ""),
@@ -253,26 +275,35 @@ def _tool_names(body: Mapping[str, Any]) -> list[str]:
     return [str(function.get("name")) for function in functions if isinstance(function, Mapping)]
 
 
-def _all_named(tools: Any) -> bool:
-    """Whether the loop can send these tools as they are; it reads each one's name. Others show up as drift."""
-    functions = [tool.get("function") if isinstance(tool, Mapping) else None for tool in tools or ()]
-    return all(isinstance(function, Mapping) and "name" in function for function in functions)
+def _sendable(tools: Any) -> bool:
+    """Whether the loop can send these tools as they are; it reads each function's name. Others show up as drift."""
+    return all(isinstance(tool, Mapping) and (_has_name(tool) or _is_of_the_provider(tool)) for tool in tools or ())
 
 
-def _contents(turn: ModelTurn, results: RecordedResults) -> dict[str, str]:
-    """The recorded result of each planned call, by the id that the plan will have."""
+def _has_name(tool: Mapping[str, Any]) -> bool:
+    function = tool.get("function")
+    return isinstance(function, Mapping) and "name" in function
+
+
+def _is_of_the_provider(tool: Mapping[str, Any]) -> bool:
+    """A tool that the provider runs itself, such as a web search: it has a type of its own and no function."""
+    return isinstance(tool.get("type"), str) and tool["type"] != "function" and "function" not in tool
+
+
+def _by_call_id(turn: ModelTurn, results: RecordedResults, values: Sequence[_Value | None]) -> dict[str, _Value]:
+    """What is recorded of each planned call, by the id that the plan will have."""
     ids = RecordedIds(turn, results)
-    contents: dict[str, str] = {}
+    found: dict[str, _Value] = {}
     used: set[str] = set()
     for position, call in enumerate(turn.tool_calls):
         call_id = call.id
         while not call_id or call_id in used:
             call_id = ids.call_id()
         used.add(call_id)
-        content = results.contents[position] if position < len(results.contents) else None
-        if content is not None:
-            contents[call_id] = content
-    return contents
+        value = values[position] if position < len(values) else None
+        if value is not None:
+            found[call_id] = value
+    return found
 
 
 def _end_of_turn(messages: Sequence[Mapping[str, Any]], start: int) -> int:

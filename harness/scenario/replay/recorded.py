@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.pipeline.arguments import SchemaError
+from harness.pipeline.history import History
 from harness.pipeline.registry import SchemaTool, ToolRegistry
 from harness.pipeline.result import ToolResult
 from harness.pipeline.tool import Tool
@@ -22,11 +23,13 @@ class RecordedResults:
     """What the next request says became of a turn's calls, by position.
 
     ``message`` is the assistant message in which the agent repeats the turn, None where no request follows.
-    ``contents`` holds one result for each of its calls, None where none is recorded.
+    ``contents`` holds the text of one result for each of its calls, None where none is recorded; ``parts`` the whole
+    of a result that is more than text, an image for instance.
     """
 
     message: Mapping[str, Any] | None
     contents: tuple[str | None, ...] = ()
+    parts: tuple[list[Any] | None, ...] = ()
 
     @property
     def calls(self) -> list[Mapping[str, Any]]:
@@ -47,14 +50,32 @@ def recorded_results(following: Sequence[Mapping[str, Any]]) -> RecordedResults:
         answers.append(answer)
     if isinstance(message.get("function_call"), Mapping):
         return RecordedResults(message, tuple(_content(answer) for answer in answers[:1]) or (None,))
-    by_id: dict[object, list[str]] = {}
+    by_id: dict[object, list[Mapping[str, Any]]] = {}
     for answer in answers:
-        by_id.setdefault(answer.get("tool_call_id"), []).append(_content(answer))
-    contents: list[str | None] = []
+        by_id.setdefault(answer.get("tool_call_id"), []).append(answer)
+    given: list[Mapping[str, Any] | None] = []
     for call in message.get("tool_calls") or ():
         waiting = by_id.get(call.get("id") if isinstance(call, Mapping) else None)
-        contents.append(waiting.pop(0) if waiting else None)
-    return RecordedResults(message, tuple(contents))
+        given.append(waiting.pop(0) if waiting else None)
+    contents = tuple(None if answer is None else _content(answer) for answer in given)
+    return RecordedResults(message, contents, tuple(None if answer is None else _parts(answer) for answer in given))
+
+
+def with_recorded_parts(history: History, parts: Mapping[str, list[Any]]) -> History:
+    """The history with what its last results hold beside text; the pipeline's observations are text alone.
+
+    Only a result that the pipeline put where the recording has it, with the same text, gets its parts.
+    """
+    if not parts:
+        return history
+    messages = history.messages
+    for message in reversed(messages):
+        if message.get("role") != "tool":
+            break
+        recorded = parts.get(message["tool_call_id"])
+        if recorded is not None and message["content"] == text_of(recorded):
+            message["content"] = recorded
+    return History(messages)
 
 
 class RecordedIds:
@@ -132,3 +153,11 @@ def _name(definition: object) -> str:
 
 def _content(message: Mapping[str, Any]) -> str:
     return text_of(message.get("content")) or ""
+
+
+def _parts(message: Mapping[str, Any]) -> list[Any] | None:
+    """The content of a result, if it is more than text."""
+    content = message.get("content")
+    parts = content if isinstance(content, list) else []
+    only_text = all(isinstance(part, Mapping) and part.get("type") == "text" for part in parts)
+    return None if only_text else parts

@@ -79,6 +79,7 @@ def test_an_untouched_recording_of_parallel_calls_passes(stream: bool) -> None:
         "dialect": "vcrpy",
         "exchanges": 2,
         "chat_exchanges": 2,
+        "played_as_bytes": 0,
         "lanes": 1,
         "steps": 2,
         "tool_calls": 2,
@@ -240,10 +241,52 @@ def test_tools_may_be_null_or_empty(change: dict[str, Any]) -> None:
     )
 
 
-def test_a_cassette_without_chat_is_bad_input() -> None:
-    recorded = cassette((Request("GET", "https://models.example/v1/models"), Response(200, JSON_HEADERS, b"{}")))
-    with pytest.raises(InputError, match=r"greenhouse\.yaml: no exchange whose path ends in /chat/completions"):
-        replay_cassette(recorded, "greenhouse")
+def test_tools_that_the_provider_runs_itself_are_sent_as_they_are() -> None:
+    search = {"type": "provider:web_search", "parameters": {"max_uses": 1}}
+    for tools in ([search], [*TOOLS, search], [{"type": "custom", "custom": {"name": "measure"}}, *TOOLS]):
+        recorded = conversation(asks(MEASURE_A), [result("call_a", "14 degrees")], says("Cold."), tools=tools)
+        assert_passes(recorded, steps=2, calls=1)
+
+
+PHOTO = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw=="}}
+
+
+def photographed(*parts: dict[str, Any]) -> dict[str, Any]:
+    return {**result("call_a", ""), "content": [{"type": "text", "text": "14 degrees"}, *parts]}
+
+
+@both_ways
+def test_a_result_that_is_more_than_text_is_replayed_whole(stream: bool) -> None:
+    recorded = conversation(
+        asks(MEASURE_A, MEASURE_B),
+        [photographed(PHOTO), result("call_b", "17 degrees")],
+        asks(call("call_c", "list_plants", "{}")),
+        [{**result("call_c", ""), "content": [PHOTO]}],
+        says("Two ferns."),
+        stream=stream,
+    )
+    assert_passes(recorded, steps=3, calls=3)
+    _, replayed = judged(recorded)
+    sent = replayed.run.exchanges[2].request.json()["messages"]
+    assert (sent[3]["content"], sent[6]["content"]) == (photographed(PHOTO)["content"], [PHOTO])
+
+
+def test_a_result_whose_picture_changes_later_is_drift() -> None:
+    recorded = conversation(
+        asks(MEASURE_A),
+        [photographed(PHOTO)],
+        asks(call("call_c", "list_plants", "{}")),
+        [result("call_c", "fern")],
+        says("A fern."),
+    )
+    other = {**PHOTO, "image_url": {"url": "data:image/png;base64,AAAA"}}
+    changed = with_request(recorded, 2, lambda body: body["messages"][3].update(content=photographed(other)["content"]))
+    assert_fails(changed, "exchange 2 $.messages[3].content", "drift in history")
+    lost = with_request(recorded, 2, lambda body: body["messages"][3].update(content="14 degrees"))
+    assert_fails(lost, "exchange 2 $.messages[3].content", "drift in history")
+
+
+def test_a_chat_request_that_is_no_json_object_is_bad_input() -> None:
     broken = Exchange(Request("POST", "https://models.example/v1/chat/completions", (), b"[]"), Response(200))
     with pytest.raises(InputError, match="the request body is no JSON object"):
         replay_cassette(Cassette(Path("x.yaml"), "vcrpy", (broken,)), "x")
