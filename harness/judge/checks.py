@@ -6,6 +6,7 @@ import base64
 import json
 import re
 from collections.abc import Iterator, Sequence
+from textwrap import dedent
 
 from harness.judge.verdict import Case, Check, Verdict, judged
 from harness.pipeline.arguments import parse_tool_input
@@ -63,9 +64,9 @@ def _infrastructure(outcome: ScenarioRun) -> Iterator[Check]:
     first, _, rest = outcome.miss.partition("\n")
     if outcome.diverged:
         because = f"diverged from the cassette, {outcome.diverged} has answered since: {first}"
-        yield Check("every request answered from the cassette", Verdict.INCONCLUSIVE, because, actual=rest)
+        yield Check("every request answered from the cassette", Verdict.INCONCLUSIVE, because, details=dedent(rest))
     else:
-        yield Check("every request answered", Verdict.FAIL, first, actual=rest)
+        yield Check("every request answered", Verdict.FAIL, first, details=dedent(rest))
 
 
 def _marks(outcome: ScenarioRun) -> str:

@@ -18,7 +18,10 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One expectation, judged. ``expected`` and ``actual`` are texts for a person, ``where`` the step or file."""
+    """One expectation, judged.
+
+    ``expected`` and ``actual`` are texts for a person, ``where`` the step or file, ``details`` lines that explain.
+    """
 
     name: str
     verdict: Verdict
@@ -26,6 +29,7 @@ class Check:
     expected: str = ""
     actual: str = ""
     where: str = ""
+    details: str = ""
 
 
 @dataclass(frozen=True)

@@ -86,6 +86,7 @@ def _explained(check: Check) -> list[str]:
         lines.append(f"{_INDENT}where: {one_line(check.where, _MESSAGE_CHARACTERS)}")
     if check.message:
         lines.append(_INDENT + visible(shortened(check.message, _VALUE_CHARACTERS)).replace("\n", "\n" + _INDENT))
+    lines += [_INDENT + visible(line) for line in check.details.splitlines()]
     if check.expected or check.actual:
         lines += [(_INDENT + line).rstrip() for line in _side_by_side(check)]
     return lines

@@ -109,6 +109,8 @@ def _check(check: Check, case: Case) -> list[str]:
     parts = [f"{check.verdict} {_inline(check.name)}{where}"]
     if one_line(check.message) and check.message != check.name and not is_told(check, case):
         parts.append(_block(shortened(check.message, _VALUE_CHARACTERS)))
+    if check.details:
+        parts.append(_fenced("Details", contrast(check.details, "", _VALUE_CHARACTERS, _VALUE_LINES)[0]))
     if check.expected or check.actual:
         expected, actual = contrast(check.expected, check.actual, _VALUE_CHARACTERS, _VALUE_LINES)
         parts += [_fenced("Expected", expected), _fenced("Actual", actual)]

@@ -22,6 +22,7 @@ CASES_IN_FULL = 20
 CHECKS_SHOWN = 5
 _VALUE_CHARACTERS = 400
 _VALUE_LINES = 8
+_DETAIL_LINES = 16
 _STYLES = {Verdict.PASS: "green", Verdict.FAIL: "bold red", Verdict.INCONCLUSIVE: "yellow", Verdict.ERROR: "magenta"}
 _VERDICT_CELLS = max(map(len, Verdict))
 
@@ -131,6 +132,8 @@ def _print_check(check: Check, case: Case, console: Console) -> None:
     where = "" if told else one_line(check.where)
     line = f"  - {verdict}{one_line(check.name)}{f' (at {where})' if where else ''}{f': {message}' if message else ''}"
     _print(console, Text(line))
+    for detail in check.details.splitlines()[:_DETAIL_LINES]:
+        _print(console, Text(f"    {one_line(detail, _VALUE_CHARACTERS)}"))
     if check.expected or check.actual:
         expected, actual = contrast(check.expected, check.actual, _VALUE_CHARACTERS, _VALUE_LINES)
         for label, value in (("expected", expected), ("actual", actual)):

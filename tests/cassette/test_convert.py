@@ -75,14 +75,14 @@ def test_every_cassette_of_the_corpus_goes_through_the_own_format(corpus_dir: Pa
 
 
 def test_the_folders_of_the_session_survive_also_stock_vcrpy(tmp_path: Path) -> None:
-    source = cassette_at(tmp_path / "a.cassette.jsonl", *growing(1), workspace="/work/shop", home="/home/kim")
+    source = cassette_at(tmp_path / "a.cassette.jsonl", *growing(1), workspace="/srv/shop", home="/home/kim")
     target = tmp_path / "b.yaml"
     convert_cassette(source, target)
-    assert (load_cassette(target).workspace, load_cassette(target).home) == ("/work/shop", "/home/kim")
+    assert (load_cassette(target).workspace, load_cassette(target).home) == ("/srv/shop", "/home/kim")
     with vcr.use_cassette(str(target), record_mode="new_episodes") as played:
         played.append(vcr.request.Request("GET", "http://h/", b"", {}), {"status": {"code": 200, "message": "OK"}})
     assert b"interactions:\n-" in target.read_bytes()
-    assert (load_cassette(target).workspace, load_cassette(target).home) == ("/work/shop", "/home/kim")
+    assert (load_cassette(target).workspace, load_cassette(target).home) == ("/srv/shop", "/home/kim")
 
 
 def test_stock_vcrpy_replays_what_came_from_the_own_format(tmp_path: Path) -> None:

@@ -77,8 +77,8 @@ def test_parts_are_known_without_building_bodies(tmp_path: Path, recorded: list[
 
 
 def test_folders_are_kept_where_they_are_known(tmp_path: Path) -> None:
-    loaded = load_cassette(written(tmp_path, chat([SYSTEM]), workspace="/work/shop", home="/home/kim"))
-    assert (loaded.dialect, loaded.workspace, loaded.home) == ("harness", "/work/shop", "/home/kim")
+    loaded = load_cassette(written(tmp_path, chat([SYSTEM]), workspace="/srv/shop", home="/home/kim"))
+    assert (loaded.dialect, loaded.workspace, loaded.home) == ("harness", "/srv/shop", "/home/kim")
     assert load_cassette(written(tmp_path)).workspace is None
 
 

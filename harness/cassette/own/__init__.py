@@ -2,7 +2,7 @@
 
 Each line is one JSON object in UTF-8, ended by a line feed. The first one is the header::
 
-    {"format":"harness-cassette","version":1,"workspace":"/work/shop","home":"/home/kim"}
+    {"format":"harness-cassette","version":1,"workspace":"/srv/shop","home":"/home/kim"}
 
 ``workspace`` and ``home`` are the folders of the recorded session, where they are known. Then come the exchanges in
 recorded order, each behind what it is the first to need::
