@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from harness.cassette.cassette import Cassette
 from harness.cassette.drift import Drift, DriftClass
 from harness.cassette.matching import Match, Matcher
-from harness.cassette.path_rewriting import rewrite_response
+from harness.cassette.rewriting import rewrite_response
 from harness.cassette.scrubbing import Scrubber
 from harness.cassette.volatile import VolatileRules
 from harness.play.player import MissError, Player

@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.cassette.path_rewriting import rewrite_response
 from harness.cassette.paths import KnownPaths, PathMap
+from harness.cassette.rewriting import rewrite_response
 from harness.wire.chat import ModelTurn
 from harness.wire.deltas import parse_stream
 from harness.wire.exchange import Chunk, Exchange, Headers, Request, Response, decoded, header
