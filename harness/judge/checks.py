@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from textwrap import dedent
 
 from harness.judge.verdict import Case, Check, Verdict, judged
@@ -35,6 +35,13 @@ def judge_scenario(outcome: ScenarioRun, path: str) -> Case:
             Check("nothing unused", Verdict.FAIL, f"{unused} was never asked for: the run is partial")
             for unused in (outcome.unused if not outcome.diverged else ())
         ]
+    facts: dict[str, object] = {}
+    if expect is not None and expect.tokens is not None:
+        from harness.judge.token_checks import count_requests, token_checks, token_facts  # noqa: PLC0415  encodings
+
+        counts = count_requests(outcome.requests)
+        checks += token_checks(expect.tokens, counts)
+        facts = token_facts(counts)
     verdict, first_line = judged(checks)
     steps = _steps(outcome)
     usages = [step.usage for step in steps if step.usage]
@@ -53,7 +60,8 @@ def judge_scenario(outcome: ScenarioRun, path: str) -> Case:
             "steps": len(steps),
             "tool_calls": sum(len(step.calls) for step in steps),
             **({"prompt_tokens": prompt_tokens} if usages else {}),
-            **({"marks": marks} if (marks := _marks(outcome)) else {}),
+            **facts,
+            **({"marks": marks} if (marks := _marks(outcome, facts)) else {}),
         },
     )
 
@@ -69,14 +77,17 @@ def _infrastructure(outcome: ScenarioRun) -> Iterator[Check]:
         yield Check("every request answered", Verdict.FAIL, first, details=dedent(rest))
 
 
-def _marks(outcome: ScenarioRun) -> str:
-    """What every output says of a run that was not an exact replay."""
+def _marks(outcome: ScenarioRun, facts: Mapping[str, object]) -> str:
+    """What every output says of a run: that it was not an exact replay, what its tools cost where that is judged."""
     marks = []
     if outcome.drift:
         classes = sorted({drift.kind for _, drift in outcome.drift})
         marks.append(f"drift allowed in {', '.join(classes)}: the model was not asked again")
     if outcome.diverged:
         marks.append(f"after a miss {outcome.diverged} has answered")
+    if "tools_tokens" in facts:
+        tools, total = facts["tools_tokens"], facts["counted_prompt_tokens"]
+        marks.append(f"tool schemas take {tools:,} of {total:,} prompt tokens")
     return "; ".join(marks)
 
 

@@ -38,7 +38,7 @@ def summary(cases: Sequence[Case], title: str) -> str:
     code block or become HTML; long ones are shortened and say by how much. Ends with a newline.
     """
     names = labels(cases)
-    parts = [f"# {_inline(title) or 'Report'}", _headline(cases)]
+    parts = [f"# {inline(title) or 'Report'}", _headline(cases)]
     if cases:
         parts.append(_table(cases, names))
     parts += _details(cases, names)
@@ -62,8 +62,8 @@ def _table(cases: Sequence[Case], names: Sequence[str]) -> str:
         case=[_escaped(name) for name in names],
         steps=[_number(case, STEPS) for case in cases],
         calls=[_number(case, CALLS) for case in cases],
-        note=[_inline(case.first_line or str(case.facts.get("marks") or "")) for case in cases],
-        kind=frame["kind"].map(_inline),
+        note=[inline(case.first_line or str(case.facts.get("marks") or "")) for case in cases],
+        kind=frame["kind"].map(inline),
     )
     rank = {str(verdict): position for position, verdict in enumerate(_ORDER)}
     shown = shown.sort_values("verdict", key=lambda column: column.map(rank), kind="stable")
@@ -89,24 +89,24 @@ def _details(cases: Sequence[Case], names: Sequence[str]) -> list[str]:
 def _section(case: Case, name: str) -> str:
     parts = [f"## {case.verdict}: {_escaped(name)}"]
     if one_line(case.path):
-        parts.append(f"File: {_code(case.path)}")
+        parts.append(f"File: {code(case.path)}")
     if one_line(case.description):
         parts.append(_block(shortened(case.description, _VALUE_CHARACTERS)))
     if one_line(case.first_line):
-        parts.append(f"**{_inline(case.first_line)}**")
+        parts.append(f"**{inline(case.first_line)}**")
     checks = not_passed(case)
     for check in checks[:_CHECKS]:
         parts += _check(check, case)
     if len(checks) > _CHECKS:
         parts.append(f"{counted(len(checks) - _CHECKS, 'more check')} did not pass.")
     if one_line(case.run_folder):
-        parts.append(f"Run: {_code(case.run_folder)}")
+        parts.append(f"Run: {code(case.run_folder)}")
     return "\n\n".join(parts)
 
 
 def _check(check: Check, case: Case) -> list[str]:
-    where = f", at {_code(check.where)}" if one_line(check.where) else ""
-    parts = [f"{check.verdict} {_inline(check.name)}{where}"]
+    where = f", at {code(check.where)}" if one_line(check.where) else ""
+    parts = [f"{check.verdict} {inline(check.name)}{where}"]
     if one_line(check.message) and check.message != check.name and not is_told(check, case):
         parts.append(_block(shortened(check.message, _VALUE_CHARACTERS)))
     if check.details:
@@ -122,7 +122,7 @@ def _number(case: Case, keys: tuple[str, ...]) -> str:
     return "" if number is None else f"{number:,}"
 
 
-def _inline(text: str) -> str:
+def inline(text: str) -> str:
     """Text for a table cell, a heading or a line."""
     return _escaped(one_line(text))
 
@@ -137,7 +137,8 @@ def _escaped(text: str) -> str:
     return _ACTIVE.sub(r"\\\g<0>", text).translate(_HTML)
 
 
-def _code(text: str) -> str:
+def code(text: str) -> str:
+    """Text as a code span, whatever backticks it holds."""
     content = one_line(text)
     ticks = _fence_for(content, 1)
     # The spaces keep a backtick at either end off the fence; Markdown takes one away on each side.

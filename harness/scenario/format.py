@@ -209,6 +209,27 @@ class BudgetExpectation(_Part):
     total_bytes: int | None = None
 
 
+class TokenBaseline(_Part):
+    """An accepted earlier figure: all prompt tokens of the run, and by how many percent a run may exceed it."""
+
+    prompt_tokens: int = Field(ge=1)
+    percent: float = Field(default=0.0, ge=0)
+
+
+class TokenExpectation(_Part):
+    """Bounds on what the requests cost, counted as the provider counts.
+
+    ``tools_tokens`` and ``tools_share`` (0 to 1) hold for each request, ``tools_tokens_total`` and ``prompt_tokens``
+    for all requests of the run together.
+    """
+
+    tools_tokens: int | None = None
+    tools_share: float | None = Field(default=None, ge=0, le=1)
+    tools_tokens_total: int | None = None
+    prompt_tokens: int | None = None
+    baseline: TokenBaseline | None = None
+
+
 class Expectations(_Part):
     """What must hold of a run.
 
@@ -225,6 +246,7 @@ class Expectations(_Part):
     files: dict[str, str | FileExpectation] = Field(default_factory=dict)
     tools: list[ShownExpectation] = Field(default_factory=list)
     budget: BudgetExpectation | None = None
+    tokens: TokenExpectation | None = None
     notes: str | TextSpec | None = None
 
     @property

@@ -1,0 +1,1 @@
+"""What a request costs: tokens counted offline as the provider counts them, beside the usage it reported."""
