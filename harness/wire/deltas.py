@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 
 from harness.wire.chat import Anomaly, ModelTurn, ToolCall, arguments_text, error_of, text_of, turn_status
+from harness.wire.json_text import is_json, is_json_object
 from harness.wire.sse import SSEEvent, SSEParser
 
 _DONE = b"[DONE]"
@@ -38,7 +39,7 @@ class _OpenCall:
     def arguments_complete(self) -> bool:
         # Looking at the last fragment first keeps streams linear in which every delta raises this question.
         last = self.fragments[-1].rstrip() if self.fragments else ""
-        return (not last or last.endswith("}")) and _is_object("".join(self.fragments))
+        return (not last or last.endswith("}")) and is_json_object("".join(self.fragments))
 
 
 class DeltaAssembler:
@@ -360,14 +361,14 @@ class DeltaAssembler:
 
     def _arguments_of(self, call: _OpenCall, *, complete: bool) -> str:
         plain = "".join(call.fragments)
-        if not complete or not plain or _is_json(plain):
+        if not complete or not plain or is_json(plain):
             return plain
         readings: dict[str, str] = {}
         if _is_cumulative(call.fragments):
             readings[call.fragments[-1]] = "arguments_cumulative"
         for resent in _resent_readings(call.fragments):
             readings.setdefault(resent, "arguments_resent")
-        objects = [text for text in readings if _is_object(text)]
+        objects = [text for text in readings if is_json_object(text)]
         if len(objects) != 1:
             return plain
         self._note(readings[objects[0]], f"call {call.id}")
@@ -407,27 +408,10 @@ def _resent_readings(fragments: list[str]) -> list[str]:
     head = ""
     for position in range(1, len(fragments)):
         head += fragments[position - 1]
-        if not head.rstrip().endswith("}") or not _is_object(head):
+        if not head.rstrip().endswith("}") or not is_json_object(head):
             continue
         tail = "".join(fragments[position:])
-        if _is_object(tail) and (orjson.loads(head) in ({}, orjson.loads(tail))):
+        if is_json_object(tail) and (orjson.loads(head) in ({}, orjson.loads(tail))):
             return [tail]
         return []
     return []
-
-
-def _is_json(text: str) -> bool:
-    try:
-        orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return False
-    return True
-
-
-def _is_object(text: str) -> bool:
-    if not text.lstrip().startswith("{"):
-        return False
-    try:
-        return isinstance(orjson.loads(text), dict)
-    except orjson.JSONDecodeError:
-        return False

@@ -155,7 +155,8 @@ def test_nothing_is_parsed_before_the_stream_has_ended(monkeypatch: pytest.Monke
             read.append(text)
             return orjson.loads(text)
 
-    monkeypatch.setattr("harness.wire.deltas.orjson", Watched)
+    for module in ("deltas", "json_text"):
+        monkeypatch.setattr(f"harness.wire.{module}.orjson", Watched)
     for reason in (None, "tool_calls"):
         assembler = DeltaAssembler()
         for fragment in ['{"pa', 'th": ', '"a"}', " "]:

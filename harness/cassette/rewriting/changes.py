@@ -11,6 +11,7 @@ import orjson
 from harness.cassette.paths import PathMap
 from harness.cassette.rewriting.cutting import Fragment
 from harness.cassette.rewriting.edits import Edit, literal_edits, raw_offsets
+from harness.wire.json_text import is_json, is_json_object
 
 TOKEN = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"|[{}\[\],:]', re.DOTALL)
 """A string of a JSON document, its inner text in group 1, or one of its signs."""
@@ -18,7 +19,7 @@ TOKEN = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"|[{}\[\],:]', re.DOTALL)
 
 def arguments_edits(text: str, paths: PathMap) -> list[Edit]:
     """What changes in an arguments text: inside its strings when it is JSON, else as in any text."""
-    if _is_json(text):
+    if is_json(text):
         return strings_edits(text, paths)
     return [_escaped_if_needed(text, Edit(*change)) for change in paths.changes(text)]
 
@@ -26,7 +27,7 @@ def arguments_edits(text: str, paths: PathMap) -> list[Edit]:
 def text_edits(text: str, paths: PathMap) -> list[Edit]:
     """What changes in a text; one that is a JSON object or list (structured output, a file to write) stays one."""
     edits = [Edit(*change) for change in paths.changes(text)]
-    if edits and text.lstrip().startswith(("{", "[")) and _is_json(text):
+    if edits and text.lstrip().startswith(("{", "[")) and is_json(text):
         return strings_edits(text, paths)
     return edits
 
@@ -54,7 +55,7 @@ def cumulative_edits(fragments: list[Fragment], paths: PathMap) -> list[list[Edi
     texts = [fragment.text for fragment in fragments]
     if len(texts) < 2 or not all(later.startswith(earlier) for earlier, later in pairwise(texts)):
         return None
-    if not _is_object(texts[-1]) or _is_json("".join(texts)):
+    if not is_json_object(texts[-1]) or is_json("".join(texts)):
         return None
     whole = arguments_edits(texts[-1], paths)
     result: list[list[Edit]] = []
@@ -67,15 +68,3 @@ def cumulative_edits(fragments: list[Fragment], paths: PathMap) -> list[list[Edi
                 own.append(Edit(start, len(text), new[: places[share]]))
         result.append(own)
     return result
-
-
-def _is_json(text: str) -> bool:
-    try:
-        orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return False
-    return True
-
-
-def _is_object(text: str) -> bool:
-    return text.lstrip().startswith("{") and _is_json(text)
