@@ -16,13 +16,15 @@ from hashlib import blake2b
 import orjson
 
 from harness.cassette.drift import DriftClass
+from harness.cassette.messages import leading_system
 from harness.cassette.paths import KnownPaths
 from harness.cassette.volatile import MARK, NUMBER, Value, VolatileRules
 from harness.wire.chat import text_of
-from harness.wire.exchange import CHAT_PATH, Request, RequestParts, decoded, header
+from harness.wire.exchange import CHAT_PATH, Request, decoded, header
 
 CLASSES: tuple[DriftClass, ...] = ("model", "system", "tools", "parameters", "history")
-_SYSTEM_ROLES = ("system", "developer")
+"""The order in which differences are told."""
+
 _BOUNDARY = re.compile(r'multipart/[^;]*;.*?boundary=(?:"([^"]+)"|([^\s;]+))', re.IGNORECASE)
 _CLASS_OF_KEY: dict[str, DriftClass] = {
     "model": "model", "tools": "tools", "functions": "tools", "system": "system", "instructions": "system",
@@ -126,7 +128,7 @@ class Canonicalizer:
         if body.tools is not None:
             keys["tools"] = self._part("tools", body.tools)
         messages = tuple(self._part("message", message) for message in body.messages or ())
-        return CanonicalRequest(head, is_chat, keys, messages, leading_system(body))
+        return CanonicalRequest(head, is_chat, keys, messages, leading_system(body.messages or ()))
 
     def value(self, name: str, value: object) -> tuple[object, list[Value]]:
         """A canonical JSON value for a top-level key or a ``message``, and the volatile values taken out of it."""
@@ -248,16 +250,6 @@ class Canonicalizer:
             except orjson.JSONDecodeError:
                 return self._text(arguments, taken)
         return self._json(arguments, taken)
-
-
-def leading_system(body: RequestParts) -> int:
-    """How many messages in front have the role system or developer."""
-    count = 0
-    for message in body.messages or ():
-        if not isinstance(message, Mapping) or message.get("role") not in _SYSTEM_ROLES:
-            break
-        count += 1
-    return count
 
 
 def _identifier(value: str, taken: _Taken) -> str:

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from harness.cassette.differences import ABSENT, Difference, first_difference
-from harness.cassette.messages import canonical_messages, extensions
+from harness.cassette.messages import canonical_messages, extensions, leading_system
 
 DriftClass = Literal["system", "tools", "history", "parameters", "model"]
 
-_SYSTEM_ROLES = ("system", "developer")
 _TOOL_KEYS = ("tools", "functions")
 
 
@@ -34,7 +33,7 @@ def request_drift(recorded: Mapping[str, Any], built: Mapping[str, Any]) -> list
     if recorded.get("model") != built.get("model"):
         found.append(Drift("model", "$.model", f"the model was {recorded.get('model')!r}, now {built.get('model')!r}"))
     old, new = canonical_messages(_messages(recorded)), canonical_messages(_messages(built))
-    old_start, new_start = _leading_system(old), _leading_system(new)
+    old_start, new_start = leading_system(old), leading_system(new)
     if old[:old_start] != new[:new_start]:
         found.append(_differing("system", old[:old_start], new[:new_start], "$.messages"))
     found += [_differing("tools", recorded.get(key), built.get(key), f"$.{key}") for key in _TOOL_KEYS
@@ -112,9 +111,3 @@ def _describe(message: Mapping[str, Any]) -> str:
 
 def _messages(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [message for message in body.get("messages") or () if isinstance(message, Mapping)]
-
-
-def _leading_system(messages: Sequence[Mapping[str, Any]]) -> int:
-    return next(
-        (number for number, message in enumerate(messages) if message.get("role") not in _SYSTEM_ROLES), len(messages)
-    )

@@ -14,11 +14,10 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
 
-from harness.cassette.messages import canonical_arguments, canonical_message, digest
+from harness.cassette.messages import canonical_arguments, canonical_message, digest, leading_system
 from harness.wire.exchange import Exchange
 
 _OWN_ROLES = frozenset({"assistant", "tool", "function"})
-_SYSTEM_ROLES = frozenset({"system", "developer"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,7 @@ class _Finder:
     def place(self, exchange: Exchange, body: Mapping[str, Any]) -> None:
         messages = [message for message in body.get("messages") or () if isinstance(message, dict)]
         chain = _chain(messages)
-        head = _leading_system(messages)
+        head = leading_system(messages)
         unheaded = _chain(messages[head:]) if head else chain
         found = (self._parent(messages, chain), self._reheaded(messages, head, unheaded))
         # The later of the two steps: a system prompt may change and change back.
@@ -196,7 +195,3 @@ def _chain(messages: Sequence[Mapping[str, Any]]) -> list[bytes]:
         links.append(link)
         before = link.hex()
     return links
-
-
-def _leading_system(messages: Sequence[Mapping[str, Any]]) -> int:
-    return next((n for n, message in enumerate(messages) if message.get("role") not in _SYSTEM_ROLES), len(messages))

@@ -20,6 +20,9 @@ PROTOCOL_FIELDS = frozenset(
 )
 
 
+_SYSTEM_ROLES = ("system", "developer")
+
+
 class CallIds:
     """Numbers call ids by first appearance, so that equal stays equal and different stays different."""
 
@@ -74,6 +77,16 @@ def canonical_arguments(arguments: object) -> object:
         return orjson.loads(arguments)
     except orjson.JSONDecodeError:
         return {"<not JSON>": arguments}
+
+
+def leading_system(messages: Iterable[object]) -> int:
+    """How many messages in front have the role system or developer."""
+    count = 0
+    for message in messages:
+        if not isinstance(message, Mapping) or message.get("role") not in _SYSTEM_ROLES:
+            break
+        count += 1
+    return count
 
 
 def extensions(message: Mapping[str, Any]) -> dict[str, Any]:
