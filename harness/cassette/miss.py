@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.cassette.canonical import Canonicalizer, CanonicalRequest, class_of_key, numbered
+from harness.cassette.canonical import CLASSES, Canonicalizer, CanonicalRequest, class_of_key, numbered
 from harness.cassette.cassette import Cassette
 from harness.cassette.differences import ABSENT, Difference, first_difference
 from harness.cassette.drift import Drift, DriftClass
@@ -105,8 +105,7 @@ def request_differences(
         found.setdefault(difference.drift.kind, difference)
     if not found and (unequal := _unequal_values(recorded, asked, bodies)) is not None:
         found[unequal.drift.kind] = unequal
-    order: tuple[DriftClass, ...] = ("model", "system", "tools", "parameters", "history")
-    return [found[kind] for kind in order if kind in found]
+    return [found[kind] for kind in CLASSES if kind in found]
 
 
 def _key_differences(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,8 +12,7 @@ from harness.pipeline.circuit_breaker import CircuitBreaker
 from harness.pipeline.file_versions import EXPECTED_KEYS, FileVersion, FileVersions
 from harness.pipeline.result import ErrorCode, ToolResult
 from harness.pipeline.tool import Tool, ToolKind, ToolParameter
-
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+from harness.wire.rules import TOOL_NAME
 
 _ToolT = TypeVar("_ToolT", bound=Tool)
 
@@ -176,7 +174,7 @@ class ToolRegistry:
         }
 
     def _add(self, table: dict[str, _ToolT], tool: _ToolT, *, replace: bool, any_name: bool = False) -> None:
-        if not any_name and not _NAME.fullmatch(tool.name):
+        if not any_name and not TOOL_NAME.fullmatch(tool.name):
             raise ValueError(
                 f"the tool name {tool.name!r} is refused by providers: 1 to 64 letters, digits, '_' or '-'"
             )

@@ -28,12 +28,12 @@ from harness.play.client import openai_client
 from harness.play.live import LivePlayer
 from harness.play.player import MissError, Player
 from harness.play.script import ScriptedCall, ScriptedTurn, ScriptPlayer
-from harness.play.transport import PlayerTransport
+from harness.play.transport import PlayerTransport, RecordingTransport
 from harness.scenario.format import Scenario, TurnSpec
 from harness.scenario.policy import ReplayPolicy
 from harness.scenario.tools import register_tools
 from harness.scenario.workspace import ALIAS, contents, happen, lay_out
-from harness.seams import ManualClock, SequentialIds
+from harness.seams import ManualClock, SequentialIds, SystemClock
 from harness.trace.run import Run
 from harness.wire.exchange import Exchange, Request, Response
 
@@ -91,9 +91,6 @@ def record_scenario(
 
     What is kept holds no secrets, and the workspace's folder only as its alias.
     """
-    from harness.play.transport import RecordingTransport  # noqa: PLC0415
-    from harness.seams import SystemClock  # noqa: PLC0415
-
     with _stage(scenario) as stage:
         exchanges: list[Exchange] = []
         scrubber = scrubber or Scrubber()

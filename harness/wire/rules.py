@@ -14,7 +14,9 @@ from typing import Any
 import orjson
 
 MAX_TOOLS = 128
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""What providers take as the name of a tool, as a whole."""
+
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 
 
@@ -158,7 +160,7 @@ def _tools_breaches(body: Mapping[str, Any]) -> Iterator[Breach]:
                 yield Breach("tool_without_function", path, "a tool has a function with name and parameters")
             continue
         name = function.get("name")
-        if not isinstance(name, str) or not _NAME.fullmatch(name):
+        if not isinstance(name, str) or not TOOL_NAME.fullmatch(name):
             yield Breach("tool_name", f"{path}.function.name", f"{name!r} is not 1 to 64 letters, digits, '_' or '-'")
         elif name in names:
             yield Breach("tool_name_taken", f"{path}.function.name", f"{name!r} is the name of an earlier tool")

@@ -130,21 +130,23 @@ expect:
 """
 
 
+TURNS = [
+    ScriptedTurn(
+        calls=(
+            ScriptedCall("Read", '{"path": "a.txt"}', "call_1"),
+            ScriptedCall("Bash", '{"command": "pwd"}', "call_2"),
+        ),
+        finish_reason="tool_calls",
+    ),
+    ScriptedTurn(text="It says alpha."),
+]
+
+
 @pytest.mark.parametrize("stream", ["true", "false"])
 def test_recorded_from_a_live_model_it_passes_from_its_cassette(tmp_path: Path, stream: str) -> None:
     path = tmp_path / "live.yaml"
     path.write_text(RECORDED.format(stream=stream))
-    turns = [
-        ScriptedTurn(
-            calls=(
-                ScriptedCall("Read", '{"path": "a.txt"}', "call_1"),
-                ScriptedCall("Bash", '{"command": "pwd"}', "call_2"),
-            ),
-            finish_reason="tool_calls",
-        ),
-        ScriptedTurn(text="It says alpha."),
-    ]
-    with LoopbackServer(ScriptPlayer(turns)) as server:
+    with LoopbackServer(ScriptPlayer(TURNS)) as server:
         written = record_cassettes([path], {"live": server.base_url}, "secret-key")
     assert written == [tmp_path / "sub" / "live.yaml"]
     assert not list(tmp_path.rglob("*.partial"))
@@ -163,17 +165,7 @@ def test_recorded_from_a_live_model_it_passes_from_its_cassette(tmp_path: Path, 
 def test_a_cassette_in_the_own_format_is_recorded_and_passes(tmp_path: Path) -> None:
     path = tmp_path / "live.yaml"
     path.write_text(RECORDED.format(stream="true").replace("sub/live.yaml", "live.cassette.jsonl"))
-    turns = [
-        ScriptedTurn(
-            calls=(
-                ScriptedCall("Read", '{"path": "a.txt"}', "call_1"),
-                ScriptedCall("Bash", '{"command": "pwd"}', "call_2"),
-            ),
-            finish_reason="tool_calls",
-        ),
-        ScriptedTurn(text="It says alpha."),
-    ]
-    with LoopbackServer(ScriptPlayer(turns)) as server:
+    with LoopbackServer(ScriptPlayer(TURNS)) as server:
         (written,) = record_cassettes([path], {"live": server.base_url}, "secret-key")
     cassette = load_cassette(written)
     assert (cassette.dialect, len(cassette.exchanges)) == ("harness", 2)
