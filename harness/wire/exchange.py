@@ -12,6 +12,7 @@ import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
@@ -137,15 +138,29 @@ class Request:
         return RequestParts.of(body) if isinstance(body, dict) else None
 
 
+class Ending(StrEnum):
+    """How a response ends: whole, with the connection closed before the body was whole, or never (readers time out)."""
+
+    WHOLE = "whole"
+    DISCONNECT = "disconnect"
+    TIMEOUT = "timeout"
+
+
 @dataclass(frozen=True, slots=True)
 class Response:
-    """An HTTP response. ``chunks`` is empty when the recorder kept no boundaries."""
+    """An HTTP response. ``chunks`` is empty when the recorder kept no boundaries.
+
+    ``ending`` is WHOLE for everything recorded; a fault sets another. ``paced`` means that the chunks' times are part
+    of the answer and are kept also where playing doesn't wait otherwise (a fault that delays).
+    """
 
     status: int
     headers: Headers = ()
     body: bytes = b""
     chunks: tuple[Chunk, ...] = ()
     reason: str = ""
+    ending: Ending = Ending.WHOLE
+    paced: bool = False
     _source: ResponseSource | None = field(default=None, init=False, repr=False, compare=False)
 
     @classmethod
@@ -154,6 +169,8 @@ class Response:
         response = cls.__new__(cls)
         for name, value in (("status", status), ("headers", headers), ("reason", reason), ("_source", source)):
             object.__setattr__(response, name, value)
+        object.__setattr__(response, "ending", Ending.WHOLE)
+        object.__setattr__(response, "paced", False)
         return response
 
     if not TYPE_CHECKING:
@@ -166,7 +183,7 @@ class Response:
             return value
 
     def __reduce__(self) -> tuple[type[Response], tuple[object, ...]]:
-        return Response, (self.status, self.headers, self.body, self.chunks, self.reason)
+        return Response, (self.status, self.headers, self.body, self.chunks, self.reason, self.ending, self.paced)
 
     @property
     def streamed(self) -> bool:
