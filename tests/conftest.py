@@ -12,6 +12,11 @@ settings.register_profile("unhurried", settings(), deadline=None)
 settings.load_profile("unhurried")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Markers that the project's configuration does not name."""
+    config.addinivalue_line("markers", "agents: runs a real agent; skips, with the reason, where it is not installed")
+
+
 @pytest.fixture(scope="session")
 def corpus_dir() -> Path:
     """The folder of third-party recordings beside the checkout; skips where there is none."""

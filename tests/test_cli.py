@@ -106,7 +106,8 @@ def test_replay_prints_one_json_document_and_nothing_else_on_stdout(tmp_path: Pa
     assert done.returncode == 0
     document = json.loads(done.stdout)
     assert document["verdict"] == "PASS"
-    assert document["totals"]["files"] == len(document["files"]) == len(list((ROOT / "cassettes").glob("*.yaml")))
+    shipped = [*(ROOT / "cassettes").glob("*.yaml"), *(ROOT / "cassettes" / "models").glob("*.cassette.jsonl")]
+    assert document["totals"]["files"] == len(document["files"]) == len(shipped)
     assert set(document["files"][0]) >= {
         "path", "dialect", "exchanges", "chat_exchanges", "tool_calls", "steps", "drift", "anomalies", "verdict",
     }  # fmt: skip

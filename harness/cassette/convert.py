@@ -15,7 +15,6 @@ from harness.files import write_atomically
 from harness.wire.exchange import Exchange
 
 KINDS = (own.NAME, *READERS)
-TRAJECTORIES = ("tau-bench", "tau2-bench", "swe-agent", "openhands", "messages")
 
 _VCRPY_SUFFIXES = (".yaml", ".yml")
 _PACKED = f"{own.SUFFIX}.gz"
@@ -68,8 +67,6 @@ def _dialect_of(target: Path) -> str:
 
 
 def _demand_kind(kind: str | None) -> None:
-    if kind in TRAJECTORIES:
-        raise InputError(f"trajectories ({kind}) cannot be converted to runs yet, only cassettes", where="--from")
     if kind is not None and kind not in KINDS:
         raise InputError(f"{kind!r} is no kind of cassette", where="--from", hint=f"one of {', '.join(KINDS)}")
 

@@ -8,16 +8,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
+
 from harness.cassette.canonical import CLASSES, Canonicalizer, CanonicalRequest, class_of_key, numbered
 from harness.cassette.cassette import Cassette
-from harness.cassette.differences import ABSENT, Difference, first_difference
+from harness.cassette.differences import ABSENT, Difference, differing_words, first_difference
 from harness.cassette.drift import Drift, DriftClass
-from harness.cassette.tool_changes import tool_change
+from harness.cassette.tool_changes import ToolChange, tool_change
 from harness.cassette.volatile import MARK, Value
 from harness.wire.exchange import Request
 
+NO_ANSWER = "no recorded answer in"
 HOW_TO_RECORD = "if the change is meant, record the session again (harness record)"
 _MOST_LINES = 8
+_SHORT = 60
 _LINE_WIDTH = 160
 _SHOWN_MARK = re.compile(f"{MARK}([a-z]+){MARK}")
 
@@ -28,6 +32,20 @@ class RequestDifference:
 
     drift: Drift
     difference: Difference | None = None
+
+    def shortly(self) -> str:
+        """Old and new value within a line, cut to what differs; empty where the cause says it all."""
+        found = self.difference
+        if found is None or (isinstance(found, ToolChange) and found.path.endswith("]")):
+            return ""
+        old, new = found.old, found.new
+        if isinstance(old, str) and isinstance(new, str):
+            old, new = (text or ABSENT for text in differing_words(old, new))
+        if old is ABSENT and new is ABSENT:
+            return "only white space differs"
+        if old is ABSENT or new is ABSENT:
+            return f"{_cut(new)} is new" if old is ABSENT else f"{_cut(old)} is gone"
+        return f"{_cut(old)} is now {_cut(new)}"
 
     def lines(self) -> list[str]:
         """The two values for a person: a text of several lines as a diff, anything else side by side."""
@@ -87,8 +105,9 @@ def explained(cassette: Cassette, request: Request, position: int, differences: 
         text = f"{_head(cassette, request)}: the nearest is {place}, its body or method differs\n  {HOW_TO_RECORD}"
         return Miss(text, position)
     first, *others = differences
+    values = f": {shortly}" if (shortly := first.shortly()) else ""
     lines = [
-        f"{_head(cassette, request)}: {first.drift.why} ({first.drift.kind} at {first.drift.path}, {place})",
+        f"{first.drift.why} ({first.drift.kind} at {first.drift.path}, {place}){values}; {_head(cassette, request)}",
         *(f"  {line}" for line in first.lines()),
         *(f"  also: {other.drift.why} ({other.drift.kind} at {other.drift.path})" for other in others),
         f"  {HOW_TO_RECORD}",
@@ -142,9 +161,17 @@ def _message_differences(
 ) -> Iterator[RequestDifference]:
     old_messages, new_messages = _messages(bodies.recorded), _messages(bodies.present)
     pairs = zip(recorded.messages, asked.messages, strict=False)
-    for position, (old_part, new_part) in enumerate(pairs):
-        if old_part.digest == new_part.digest:
-            continue
+    differing = [position for position, pair in enumerate(pairs) if pair[0].digest != pair[1].digest]
+    if (moved := _moved(recorded, asked, differing)) is not None:
+        was, now = (
+            _described(old_messages[moved], old_messages, moved),
+            _described(new_messages[moved], new_messages, moved),
+        )
+        yield RequestDifference(
+            Drift("history", f"$.messages[{moved}]", f"the order changed: {now} stands where {was} was")
+        )
+        return
+    for position in differing:
         old, _ = bodies.recorded_canonicalizer.value("message", old_messages[position])
         new, _ = bodies.present_canonicalizer.value("message", new_messages[position])
         difference = first_difference(old, new, f"$.messages[{position}]")
@@ -159,6 +186,15 @@ def _message_differences(
         what = _described(longer[shorter], longer, shorter)
         why = f"{what} is gone" if gone else f"{what} is new"
         yield RequestDifference(Drift("history", f"$.messages[{shorter}]", why))
+
+
+def _moved(recorded: CanonicalRequest, asked: CanonicalRequest, differing: Sequence[int]) -> int | None:
+    """The first of the messages that are all there, in another order; None where it is more than their order."""
+    if not differing or len(recorded.messages) != len(asked.messages) or differing[0] < recorded.system:
+        return None
+    old = sorted(recorded.messages[position].digest for position in differing)
+    new = sorted(asked.messages[position].digest for position in differing)
+    return differing[0] if old == new else None
 
 
 def _unequal_values(recorded: CanonicalRequest, asked: CanonicalRequest, bodies: BodyPair) -> RequestDifference | None:
@@ -261,8 +297,13 @@ def _place_of(value: Value, raw: object, path: str = "") -> str:
     return next((found for step, item in items if (found := _place_of(value, item, path + step))), "")
 
 
+def _cut(value: object) -> str:
+    text = _readable(orjson.dumps(value).decode())
+    return text if len(text) <= _SHORT else f"{text[:_SHORT]}…"
+
+
 def _head(cassette: Cassette, request: Request) -> str:
-    return f"no recorded answer in {cassette.path.name} for {request.method.upper()} {request.path}"
+    return f"{NO_ANSWER} {cassette.path.name} for {request.method.upper()} {request.path}"
 
 
 def _readable(text: str) -> str:

@@ -8,11 +8,16 @@ from typing import Annotated, NoReturn, cast
 import typer
 
 from harness import __version__
+from harness.cli.call import call
 from harness.cli.check import check
+from harness.cli.compare import compare
 from harness.cli.convert import convert
 from harness.cli.record import record
 from harness.cli.replay import replay
+from harness.cli.report import report
 from harness.cli.run import run
+from harness.cli.serve import serve
+from harness.cli.stream import stream
 from harness.cli.tokens import tokens
 from harness.errors import HarnessError
 
@@ -45,7 +50,7 @@ def _options(
     pass
 
 
-for _command in (run, replay, record, convert, check, tokens):
+for _command in (run, replay, record, serve, call, convert, check, tokens, compare, stream, report):
     app.command()(_command)
 
 

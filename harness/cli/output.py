@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,7 +19,11 @@ def print_json(document: dict[str, object]) -> None:
     """One JSON document on stdout."""
     import orjson  # noqa: PLC0415
 
-    sys.stdout.buffer.write(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
+    try:
+        text = orjson.dumps(document, option=orjson.OPT_INDENT_2)
+    except TypeError:  # arguments may hold integers of more than the 64 bits that orjson writes
+        text = json.dumps(document, ensure_ascii=False, indent=2).encode("utf-8")
+    sys.stdout.buffer.write(text + b"\n")
     sys.stdout.flush()
 
 

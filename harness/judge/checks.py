@@ -6,6 +6,7 @@ import base64
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from textwrap import dedent
 
 from harness.judge.verdict import Case, Check, Verdict, judged
@@ -16,11 +17,12 @@ from harness.scenario.format import (
     CallExpectation,
     Expectations,
     FileExpectation,
+    LaneExpectation,
     ShownExpectation,
     TextSpec,
 )
 from harness.scenario.runner import ScenarioRun
-from harness.trace.run import CallRecord, Step
+from harness.trace.run import CallRecord, Lane, Run, Step
 from harness.wire.rules import check_request
 
 
@@ -31,6 +33,10 @@ def judge_scenario(outcome: ScenarioRun, path: str) -> Case:
     if expect is not None and (outcome.miss is None or outcome.diverged):
         checks += _expectations(outcome, expect)
         checks += _protocol(outcome)
+        checks += [
+            Check("faults took effect", Verdict.INCONCLUSIVE, f"the fault {fault} changed no answer: it tested nothing")
+            for fault in outcome.idle_faults
+        ]
         checks += [
             Check("nothing unused", Verdict.FAIL, f"{unused} was never asked for: the run is partial")
             for unused in (outcome.unused if not outcome.diverged else ())
@@ -85,14 +91,49 @@ def _marks(outcome: ScenarioRun, facts: Mapping[str, object]) -> str:
         marks.append(f"drift allowed in {', '.join(classes)}: the model was not asked again")
     if outcome.diverged:
         marks.append(f"after a miss {outcome.diverged} has answered")
+    if outcome.faults:
+        marks.append(f"faults injected: {' + '.join(outcome.faults)}")
     if "tools_tokens" in facts:
         tools, total = facts["tools_tokens"], facts["counted_prompt_tokens"]
         marks.append(f"tool schemas take {tools:,} of {total:,} prompt tokens")
     return "; ".join(marks)
 
 
+def judge_lanes(expect: Expectations, run: Run) -> tuple[Verdict, str]:
+    """What a saved run shows of a scenario's expectations: the verdict and its first line.
+
+    A saved run holds neither the files nor what was left of the script, so where nothing fails and files or tokens are
+    expected too, it is INCONCLUSIVE.
+    """
+    checks = _all_lanes(expect, run.lanes)
+    for name, wanted in (("files", expect.files), ("tokens", expect.tokens)):
+        if wanted:
+            checks.append(Check(name, Verdict.INCONCLUSIVE, f"{name} are expected, which a saved run does not tell"))
+    return judged(checks)
+
+
 def _expectations(outcome: ScenarioRun, expect: Expectations) -> list[Check]:
-    lane = outcome.run.lanes[0]
+    checks = _all_lanes(expect, outcome.run.lanes)
+    checks += [_file(name, wanted, outcome) for name, wanted in expect.files.items()]
+    return checks
+
+
+def _all_lanes(expect: Expectations, all_lanes: Sequence[Lane]) -> list[Check]:
+    if not all_lanes:
+        return [Check("lanes", Verdict.FAIL, "the run has no conversation")]
+    checks = _lane_expectations(expect, all_lanes[0])
+    lanes = {lane.name: lane for lane in all_lanes[1:]}
+    for name, wanted in expect.lanes.items():
+        if name in lanes:
+            found = _lane_expectations(wanted, lanes[name])
+            checks += [replace(check, where=f"lane {name} {check.where}".rstrip()) for check in found]
+        else:
+            known = ", ".join(lanes) or "none"
+            checks.append(Check("lanes", Verdict.FAIL, f"there is no lane {name} (sub-agents: {known})", name, known))
+    return checks
+
+
+def _lane_expectations(expect: LaneExpectation, lane: Lane) -> list[Check]:
     wanted_outcomes = [outcome.value for outcome in expect.outcomes]
     ended_well = lane.outcome in wanted_outcomes
     ended = "" if ended_well else f"the run ended as {lane.outcome}: {lane.reason}"
@@ -114,7 +155,6 @@ def _expectations(outcome: ScenarioRun, expect: Expectations) -> list[Check]:
     checks += [_shown(expected, lane.steps) for expected in expect.tools]
     if expect.budget is not None:
         checks += _budgets(expect.budget, lane.steps)
-    checks += [_file(name, wanted, outcome) for name, wanted in expect.files.items()]
     return checks
 
 

@@ -10,10 +10,11 @@ from typing import Literal
 
 from harness.cassette import own
 from harness.cassette.dialects import load_cassette
-from harness.errors import InputError
+from harness.errors import HarnessError, InputError
 from harness.judge.checks import judge_scenario
 from harness.judge.replay import judge_replay, replay_document
 from harness.judge.verdict import Case, Verdict
+from harness.play.player import CannotAnswerError
 from harness.scenario.format import load_scenario
 from harness.scenario.policy import ReplayPolicy
 from harness.scenario.portable import portable
@@ -82,7 +83,8 @@ def judge_all(
 ) -> list[Judged]:
     """Run or replay each item and judge it; runs are saved under ``out/runs`` where a folder is given.
 
-    A named file that cannot be used raises InputError; one found in a folder becomes a case with verdict ERROR.
+    A named file that cannot be used raises InputError; one found in a folder becomes a case with verdict ERROR, and so
+    does a script that cannot be put to its agent.
     """
     judged: list[Judged] = []
     for item in items:
@@ -91,6 +93,8 @@ def judge_all(
         except InputError as error:
             if item.named:
                 raise
+            result = _error(item, error)
+        except CannotAnswerError as error:
             result = _error(item, error)
         judged.append(result)
         on_case(result.case)
@@ -115,7 +119,7 @@ def _judge(item: Item, out: Path | None, policy: ReplayPolicy | None) -> Judged:
     return Judged(case, document)
 
 
-def _error(item: Item, error: InputError) -> Judged:
+def _error(item: Item, error: HarnessError) -> Judged:
     case = Case(item.path.stem, item.kind, str(item.path), checks=(), verdict=Verdict.ERROR, first_line=str(error))
     return Judged(case, {"path": case.path, "verdict": case.verdict, "error": str(error)})
 

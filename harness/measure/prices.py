@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from harness.measure.task import TaskStep
+from harness.measure.usage import RecordedUsage
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,28 +70,40 @@ def bill(steps: Iterable[TaskStep]) -> Bill:
 def price_of(step: TaskStep, at: datetime | None = None) -> Price | None:
     """The price of a step, or None where the list does not have its model.
 
-    The provider that the request's URL names is asked first, then the model's name alone. ``at`` is the moment whose
-    prices count: by default noon of today, so that lists with cheap hours give one figure a day.
+    The provider that the request's URL names is asked first, then the model's name alone. What no answer reported is
+    counted, and the price an estimate. ``at`` as in `price_of_usage`.
+    """
+    found = price_of_usage(step.model, replace(step.usage, prompt=step.prompt_tokens), step.url, at)
+    return found if found is None or step.usage.prompt is not None else replace(found, estimate=True)
+
+
+def price_of_usage(
+    model: str | None, tokens: RecordedUsage, url: str | None = None, at: datetime | None = None
+) -> Price | None:
+    """The price of reported tokens, or None where the list does not have the model or the prompt is not reported.
+
+    ``at`` is the moment whose prices count: by default noon of today, so that lists with cheap hours give one figure a
+    day.
     """
     # Some 0.2 s, and only for who asks for prices.
     from genai_prices import Usage, calc_price  # noqa: PLC0415
 
-    if not step.model:
+    prompt, output, cached = tokens.prompt, tokens.output, tokens.cached
+    if not model or prompt is None:
         return None
     at = at or datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0)
-    prompt, output, cached = step.prompt_tokens, step.usage.output, step.usage.cached
     # More cached than sent would be refused; a report that says so is not to be believed.
     usage = Usage(
         input_tokens=prompt,
         output_tokens=output or 0,
         **({"cache_read_tokens": cached} if cached and cached <= prompt else {}),
     )
-    for url in (step.url, None):
+    for provider in (url, None) if url is not None else (None,):
         try:
-            if url is None:
-                found = calc_price(usage, step.model, genai_request_timestamp=at)
+            if provider is None:
+                found = calc_price(usage, model, genai_request_timestamp=at)
             else:
-                found = calc_price(usage, step.model, provider_api_url=url, genai_request_timestamp=at)
+                found = calc_price(usage, model, provider_api_url=provider, genai_request_timestamp=at)
         except (LookupError, ValueError):
             continue
         return Price(
@@ -98,6 +111,6 @@ def price_of(step: TaskStep, at: datetime | None = None) -> Price | None:
             float(found.output_price),
             found.provider.id,
             found.model.id,
-            estimate=step.usage.prompt is None or output is None,
+            estimate=output is None,
         )
     return None

@@ -1,13 +1,16 @@
 """From the arguments text of a call to checked parameters, or to a reason that the model can act on.
 
 ``""`` and null mean no arguments. Whatever is not a JSON object is refused with position and reason: never run, never
-silently ``{}`` (seed 000, P03). Nothing is repaired or coerced here. What a strict reader refuses is refused too (half
-a surrogate pair, ``1e999``), because the next request sends the text back.
+silently ``{}`` (seed 000, P03). What a strict reader refuses is refused too (half a surrogate pair, ``1e999``), because
+the next request sends the text back. Nothing is repaired or coerced here; `harness.pipeline.argument_policy` does it
+where it is wanted.
 """
 
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
@@ -20,6 +23,7 @@ DEEPEST_ARGUMENTS = 100
 
 _NEAR = 24
 _JSON_SPACE = " \t\r\n"
+_STRING_OR_BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?P<end>"?)|[{}\[\]]', re.DOTALL)
 
 
 class SchemaError(ValueError):
@@ -46,14 +50,15 @@ def parse_tool_input(raw: object) -> tuple[dict[str, Any], str | None]:
     except (TypeError, ValueError, RecursionError) as error:
         return {}, f"arguments are no JSON value: {error}"
     try:
-        value = json.loads(text, object_pairs_hook=_unique_pairs, parse_constant=_refuse_constant)
-        orjson.loads(text)
+        value = json.loads(text, object_pairs_hook=_unique_pairs)
         _demand_shallow(value)
+        _demand_finite(value, "")
+        orjson.loads(text)
     except json.JSONDecodeError as error:
         near = text[max(0, error.pos - _NEAR) : error.pos + _NEAR]
         return {}, (
             f"arguments are not valid JSON: {error.msg} at line {error.lineno} column {error.colno} "
-            f"(character {error.pos} of {len(text)}), near {near!r}"
+            f"(character {error.pos} of {len(text)}), near {near!r}{_incomplete(text)}"
         )
     except _RefusedError as error:
         return {}, f"arguments are not valid JSON: {error}"
@@ -76,7 +81,7 @@ class ParameterValidator:
         try:
             self._validator = jsonschema_rs.Draft202012Validator(dict(schema), retriever=_refuse_reference)
         except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
-            raise SchemaError(f"invalid JSON schema: {_first_line(error)}") from error
+            raise SchemaError(f"invalid JSON schema: {_place(error)}{_first_line(error)}") from error
 
     def problem(self, parameters: Mapping[str, Any]) -> str | None:
         """What is wrong with the parameters, naming each, or None."""
@@ -85,6 +90,10 @@ class ParameterValidator:
             for error in self._validator.iter_errors(dict(parameters))
         ]
         return "; ".join(sorted(problems)[:5]) or None
+
+    def refused(self, parameters: Mapping[str, Any]) -> list[tuple[tuple[str | int, ...], Any]]:
+        """The values that do not fit, each with its path; a missing or surplus parameter is one of its owner's."""
+        return [(tuple(error.instance_path), error.instance) for error in self._validator.iter_errors(dict(parameters))]
 
 
 def check_parameters_schema(schema: object, path: str = "parameters") -> None:
@@ -121,12 +130,44 @@ def _parts(value: object) -> Iterable[object]:
     return value if isinstance(value, list) else ()
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise _RefusedError(f"{name} is not a JSON value")
+def _demand_finite(value: object, path: str) -> None:
+    """Python reads ``NaN``, ``Infinity`` and ``1e999``; the parameter that holds one is named (B18)."""
+    if isinstance(value, float) and not math.isfinite(value):
+        shown = path.encode("utf-8", "backslashreplace").decode("utf-8") or "the value"
+        raise _RefusedError(f"{shown} is no finite number; JSON has neither Infinity nor NaN")
+    if isinstance(value, dict):
+        for key, part in value.items():
+            _demand_finite(part, f"{path}.{key}" if path else key)
+    elif isinstance(value, list):
+        for position, part in enumerate(value):
+            _demand_finite(part, f"{path}[{position}]")
+
+
+def _incomplete(text: str) -> str:
+    """Says so of a text that stops before it is whole (B14): the model then sends it again and changes nothing."""
+    if not text.lstrip(_JSON_SPACE).startswith("{"):
+        return ""
+    depth = 0
+    for found in _STRING_OR_BRACKET.finditer(text):
+        if found["end"] is None:
+            depth += 1 if found.group() in "{[" else -1
+        elif not found["end"]:
+            return "; the arguments are incomplete: the text ends inside a string"
+    return f"; the arguments are incomplete: {_brackets(depth)} not closed" if depth > 0 else ""
+
+
+def _brackets(count: int) -> str:
+    return "1 bracket is" if count == 1 else f"{count} brackets are"
 
 
 def _refuse_reference(uri: str) -> NoReturn:
     raise ValueError(f"$ref {uri} points outside the schema")
+
+
+def _place(error: Exception) -> str:
+    """Where in the schema the error is, for an error that has a place."""
+    path = getattr(error, "instance_path", None)
+    return "".join(f".{step}" for step in ["parameters", *path]).lstrip(".") + ": " if path else ""
 
 
 def _first_line(error: Exception) -> str:

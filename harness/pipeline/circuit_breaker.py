@@ -29,17 +29,20 @@ class CircuitState(StrEnum):
 CountingPolicy = Callable[[ToolResult], bool]
 """Whether a result counts as a failure of the tool."""
 
+NO_EVIDENCE = REFUSALS | {ErrorCode.CANCELLED}
+"""Codes that say nothing about the tool, whatever the policy: it was not run, or was stopped from outside."""
+
 
 def counts_all_errors(result: ToolResult) -> bool:
-    """The default policy: every error that the tool itself returned; refusals never reached it (G04, G05)."""
-    return result.status is ToolStatus.ERROR and not result.refused
+    """The default policy: every error that the tool itself returned (G04, G05)."""
+    return result.status is ToolStatus.ERROR and result.error_code not in NO_EVIDENCE
 
 
 def counts_only(codes: Iterable[ErrorCode]) -> CountingPolicy:
-    """A policy that counts the named codes; raises ValueError for a refusal, which is not the tool's failure."""
+    """A policy that counts the named codes; raises ValueError for one of NO_EVIDENCE."""
     counted = frozenset(codes)
-    if refusals := counted & REFUSALS:
-        raise ValueError(f"refusals do not count: {', '.join(sorted(refusals))}")
+    if innocent := counted & NO_EVIDENCE:
+        raise ValueError(f"no failures of a tool, so they do not count: {', '.join(sorted(innocent))}")
     return lambda result: result.error_code in counted
 
 
@@ -56,6 +59,7 @@ class _Circuit:
     failures: int = 0
     opened_at: float | None = None
     probe: Permit | None = None
+    last_failure: ErrorCode | None = None
 
 
 class CircuitBreaker:
@@ -83,6 +87,10 @@ class CircuitBreaker:
         self._circuits: dict[str, _Circuit] = {}
         self._lock = threading.Lock()
 
+    def fresh(self) -> CircuitBreaker:
+        """A breaker with the same settings and clock, all circuits closed."""
+        return CircuitBreaker(self.failure_threshold, self.recovery_timeout_s, self._clock, self._counts)
+
     def state(self, tool: str) -> CircuitState:
         """The state now; looking changes nothing."""
         with self._lock:
@@ -99,6 +107,12 @@ class CircuitBreaker:
             if circuit is None or circuit.opened_at is None:
                 return 0.0
             return max(0.0, circuit.opened_at + self.recovery_timeout_s - self._clock.monotonic())
+
+    def last_failure(self, tool: str) -> ErrorCode | None:
+        """The code of the failure that was counted last, so that a refusal says its true cause (G04); or None."""
+        with self._lock:
+            circuit = self._circuits.get(tool)
+            return None if circuit is None else circuit.last_failure
 
     def admit(self, tool: str) -> Permit | None:
         """Ask to run the tool once; None is a refusal. HALF_OPEN gives one permit until its result is recorded.
@@ -129,6 +143,7 @@ class CircuitBreaker:
                 circuit.probe = None
             if self._counts(result):
                 circuit.failures += 1
+                circuit.last_failure = result.error_code
                 if permit.probe or (circuit.opened_at is None and circuit.failures >= self.failure_threshold):
                     circuit.opened_at = self._clock.monotonic()
             elif result.status is not ToolStatus.ERROR and (permit.probe or circuit.opened_at is None):

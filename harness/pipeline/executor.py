@@ -6,6 +6,7 @@ Parsing and schema validation come before the gates; what they refuse is INVALID
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -13,8 +14,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal
 
-from harness.pipeline.arguments import parse_tool_input
+from harness.pipeline.argument_policy import STRICT, ArgumentPolicy, ArgumentReading, read_arguments
 from harness.pipeline.decision import Decision, Ruling
+from harness.pipeline.names import unknown_tool_text
 from harness.pipeline.permissions import AskPolicy, AskRequest, RiskClassifier, RuntimeMode, ask_denies
 from harness.pipeline.registry import ToolRegistry
 from harness.pipeline.result import ErrorCode, ToolResult, ToolStatus
@@ -30,7 +32,7 @@ class GateMode(StrEnum):
     OBSERVE = "observe"
 
 
-GateName = Literal["arguments", "permission", "lock", "breaker", "run"]
+GateName = Literal["name", "arguments", "permission", "lock", "breaker", "run"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,7 @@ class ToolExecutor:
     """Runs calls of one agent. Safe to use from several threads at once.
 
     ``require_read`` refuses an Edit of a file that the model has not read; the seed allows it, so it is off.
+    ``arguments`` says whether arguments are repaired and coerced.
     """
 
     def __init__(
@@ -77,6 +80,7 @@ class ToolExecutor:
         ask: AskPolicy = ask_denies,
         gates: GateMode = GateMode.ENFORCE,
         require_read: bool = False,
+        arguments: ArgumentPolicy = STRICT,
         clock: Clock | None = None,
         classifier: RiskClassifier | None = None,
     ) -> None:
@@ -86,8 +90,20 @@ class ToolExecutor:
         self.gates = gates
         self._ask = ask
         self._require_read = require_read
+        self._argument_policy = arguments
         self._clock = clock or SystemClock()
         self._classifier = classifier or RiskClassifier(registry, workspace)
+
+    def read_only(self, registry: ToolRegistry) -> ToolExecutor:
+        """An executor of another registry in the same workspace, in read-only mode, where nothing is asked."""
+        return ToolExecutor(
+            registry,
+            self.workspace,
+            mode=RuntimeMode.READ_ONLY,
+            gates=self.gates,
+            arguments=self._argument_policy,
+            clock=self._clock,
+        )
 
     def execute(self, name: str, input_text: object) -> ToolResult:
         """Run one call; ``input_text`` is the arguments text or an object. Never raises for what a tool does."""
@@ -95,22 +111,32 @@ class ToolExecutor:
 
     def execute_call(self, name: str, input_text: object, call_id: str = "") -> Execution:
         """`execute`, with every decision on the way. ``call_id`` reaches the tools that ask for it."""
-        parameters, problem = parse_tool_input(input_text)
-        given = copy.deepcopy(parameters)
+        known = self.registry.resolve(name)
+        reading = self.read_arguments(known, input_text)
+        given = copy.deepcopy(reading.parameters)
         decisions: list[GateDecision] = []
+        if known is not None and known != name:
+            decisions.append(GateDecision("name", "resolved", f"{name[:80]!r} is {known}"))
         started = self._clock.monotonic()
-        result = self._through_gates(_Call(name, parameters, call_id), problem, decisions)
-        return Execution(self._completed(result, given, started), tuple(decisions))
+        call = _Call(name if known is None else known, reading.parameters, call_id)
+        result = self._through_gates(call, reading, decisions)
+        context = {"params_input": given, **reading.context()}
+        return Execution(self._completed(result, context, started), tuple(decisions))
 
-    def _through_gates(self, call: _Call, problem: str | None, decisions: list[GateDecision]) -> ToolResult:
+    def read_arguments(self, tool_name: str | None, raw: object) -> ArgumentReading:
+        """The arguments of a call as this executor's policy reads them; ``tool_name`` is None for an unknown tool."""
+        tool = None if tool_name is None else self.registry.get(tool_name)
+        return read_arguments(raw, None if tool is None else self.registry.validator(tool), self._argument_policy)
+
+    def _through_gates(self, call: _Call, reading: ArgumentReading, decisions: list[GateDecision]) -> ToolResult:
         name, parameters = call.name, call.parameters
         tool = self.registry.get(name)
-        if tool is not None and (refusal := self._arguments(tool, parameters, problem, decisions)):
+        if tool is not None and (refusal := self._arguments(tool, reading, decisions)):
             return refusal
         if refusal := self._permission(name, parameters, decisions):
             return refusal
         if tool is None:
-            return ToolResult.error(ErrorCode.UNKNOWN_TOOL, f"there is no tool {name!r}")
+            return ToolResult.error(ErrorCode.UNKNOWN_TOOL, unknown_tool_text(name, self.registry.names))
         path = self._resolved(tool, parameters)
         if tool.kind is ToolKind.EDIT:
             refusal, parameters = self._lock(path, parameters, decisions)
@@ -121,10 +147,11 @@ class ToolExecutor:
             self.registry.cache_read_result(path, result)
         return result
 
-    def _arguments(
-        self, tool: Tool, parameters: Mapping[str, Any], problem: str | None, decisions: list[GateDecision]
-    ) -> ToolResult | None:
-        problem = problem or self.registry.problem_with(tool, parameters)
+    def _arguments(self, tool: Tool, reading: ArgumentReading, decisions: list[GateDecision]) -> ToolResult | None:
+        for outcome, steps in (("repaired", reading.repairs), ("coerced", reading.coercions)):
+            if steps:
+                decisions.append(GateDecision("arguments", outcome, "; ".join(steps)))
+        problem = reading.problem or self.registry.problem_with(tool, reading.parameters)
         if problem is None:
             return None
         decisions.append(GateDecision("arguments", "invalid", problem))
@@ -204,10 +231,9 @@ class ToolExecutor:
         except OutsideWorkspaceError:
             return None
 
-    def _completed(self, result: ToolResult, parameters: Mapping[str, Any], started: float) -> ToolResult:
+    def _completed(self, result: ToolResult, context: Mapping[str, Any], started: float) -> ToolResult:
         """The result with what every result carries: how long it took, where it ran, what it was given (T06)."""
         elapsed_ms = round((self._clock.monotonic() - started) * 1000)
-        context: dict[str, Any] = {"params_input": parameters}
         if self.workspace is not None:
             context = {"cwd": self.workspace.shown_root, **context}
         return replace(
@@ -220,11 +246,14 @@ class ToolExecutor:
 def _run(tool: Tool, parameters: Mapping[str, Any], call_id: str) -> ToolResult:
     """Run the tool; whatever it raises or returns becomes a ToolResult, so that no call is left without an answer.
 
-    A tool that cancels itself or calls ``sys.exit`` fails alone (bug report D06); an interrupt by the user goes on up.
+    A tool that is cancelled or calls ``sys.exit`` fails alone (bug report D06), the first with a code that no breaker
+    counts (G05); an interrupt by the user goes on up.
     """
     try:
         result = tool.run_call(parameters, call_id)
-    except (Exception, asyncio.CancelledError, SystemExit) as error:  # noqa: BLE001  a tool may raise anything
+    except (asyncio.CancelledError, concurrent.futures.CancelledError) as error:
+        return ToolResult.error(ErrorCode.CANCELLED, f"{tool.name} raised {_describe(error)}")
+    except (Exception, SystemExit) as error:  # noqa: BLE001  a tool may raise anything
         return ToolResult.error(ErrorCode.EXECUTION_ERROR, f"{tool.name} raised {_describe(error)}")
     if not isinstance(result, ToolResult):
         return ToolResult.error(

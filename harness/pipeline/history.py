@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from harness.pipeline.arguments import parse_tool_input
 from harness.pipeline.observation import ToolObservation
-from harness.pipeline.orchestrator import ToolCallPlan
+from harness.pipeline.orchestrator import INTERRUPTED, ToolCallPlan
 from harness.wire.chat import ModelTurn
 
-INTERRUPTED = "interrupted before this call was answered; whether it took effect is not known"
+__all__ = ["INTERRUPTED", "History", "HistoryError", "interrupted_answers"]
 
 
 class HistoryError(ValueError):
@@ -24,12 +25,23 @@ class HistoryError(ValueError):
 
 
 class History:
-    """Messages in wire form, appended in valid order only. ``messages`` gives copies, so nobody changes the past."""
+    """Messages in wire form, appended in valid order only. ``messages`` gives copies, so nobody changes the past.
 
-    def __init__(self, messages: Iterable[Mapping[str, Any]] = ()) -> None:
+    It may begin with ``messages``, which are sent as they are given; `resumed` makes those of a saved conversation
+    valid. The last ``open_calls`` of them wait for an answer, as ``open_function`` where the call is of the old form.
+    """
+
+    def __init__(
+        self,
+        messages: Iterable[Mapping[str, Any]] = (),
+        *,
+        open_calls: Iterable[str] = (),
+        open_function: str | None = None,
+    ) -> None:
         self._messages: list[dict[str, Any]] = [copy.deepcopy(dict(message)) for message in messages]
-        self._open: list[str] = []
-        self._open_function: str | None = None
+        self._open: list[str] = list(open_calls)
+        self._open_function = open_function
+        self._call_ids = {call_id for message in self._messages for call_id in _ids_of(message)}
 
     def __len__(self) -> int:
         return len(self._messages)
@@ -43,6 +55,11 @@ class History:
     def open_calls(self) -> tuple[str, ...]:
         """Ids of calls that have no answer yet, in order."""
         return tuple(self._open)
+
+    @property
+    def call_ids(self) -> frozenset[str]:
+        """The ids of all calls so far, compacted ones included: none of them may name another call (bug report A13)."""
+        return frozenset(self._call_ids)
 
     def append(self, message: Mapping[str, Any]) -> None:
         """Add a system, developer or user message; raises HistoryError while calls are unanswered."""
@@ -63,6 +80,7 @@ class History:
                 message["content"] = ""
         self._messages.append(message)
         self._open = [plan.tool_call_id for plan in plans]
+        self._call_ids.update(self._open)
         self._open_function = plans[0].tool_name if plans and turn.legacy_function_call else None
 
     def append_observation(self, observation: ToolObservation, *, legacy: bool = False) -> None:
@@ -83,15 +101,10 @@ class History:
 
     def close_interrupted(self) -> int:
         """Answer every open call with the fact of the interruption, so that the pairs stay whole; how many."""
-        count = len(self._open)
-        for call_id in self._open:
-            if self._open_function is not None:
-                answer = {"role": "function", "name": self._open_function, "content": INTERRUPTED}
-            else:
-                answer = {"role": "tool", "tool_call_id": call_id, "content": INTERRUPTED}
-            self._messages.append(answer)
+        answers = interrupted_answers(self._open, self._open_function)
+        self._messages += answers
         self._open.clear()
-        return count
+        return len(answers)
 
     def compact(self, keep_last: int, summary: str) -> int:
         """Replace the oldest messages by one user message with ``summary``; how many were replaced.
@@ -117,6 +130,20 @@ class History:
             raise HistoryError(f"calls without an answer: {', '.join(self._open)}")
 
 
+def interrupted_answers(call_ids: Iterable[str], function: str | None) -> list[dict[str, Any]]:
+    """Messages that answer these calls with the fact of the interruption, as ``function`` in the old form."""
+    if function is not None:
+        return [{"role": "function", "name": function, "content": INTERRUPTED} for _ in call_ids]
+    return [{"role": "tool", "tool_call_id": call_id, "content": INTERRUPTED} for call_id in call_ids]
+
+
+def _ids_of(message: Mapping[str, Any]) -> Iterator[str]:
+    calls = message.get("tool_calls")
+    for call in calls if isinstance(calls, list) else ():
+        if isinstance(call, Mapping) and isinstance(call.get("id"), str):
+            yield call["id"]
+
+
 def _call_entry(message: Mapping[str, Any], plan: ToolCallPlan) -> dict[str, Any]:
     received = [
         entry
@@ -131,8 +158,8 @@ def _call_entry(message: Mapping[str, Any], plan: ToolCallPlan) -> dict[str, Any
 
 
 def _sendable(plan: ToolCallPlan) -> str:
-    """The arguments as they came, or ``{}`` where they are no JSON object: strict servers parse the history."""
+    """The arguments as they came where that is a JSON object, else what they were read as, or ``{}`` (D09)."""
     raw = plan.raw_arguments
-    if isinstance(raw, str) and raw.strip() and plan.parse_error is None:
+    if isinstance(raw, str) and raw.strip() and parse_tool_input(raw)[1] is None:
         return raw
     return json.dumps(plan.parsed_input, ensure_ascii=False)

@@ -110,7 +110,7 @@ def _whole(headers: Mapping[str, str], content: bytes, tool_names: Collection[st
     if _is_stream(headers, content):
         return parse_stream(content, tool_names)
     try:
-        return parse_completion(content)
+        return parse_completion(content, tool_names)
     except ValueError as error:
         raise ModelCallError(f"the body is no chat completion: {error}: {content[:120]!r}") from error
 

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
 from harness.errors import HarnessError
-from harness.pipeline.arguments import parse_tool_input
 from harness.pipeline.budget import REFUSAL_BYTES, BudgetPolicy, SpillStore, apply_budgets
 from harness.pipeline.executor import Execution, ToolExecutor
+from harness.pipeline.names import sendable_name
 from harness.pipeline.observation import Serializer, ToolObservation
 from harness.pipeline.result import ErrorCode, ToolResult, serialize_tool_result
 from harness.seams import IdSource, RandomIds
 from harness.wire.chat import ToolCall
 
-MISSING_NAME = "unknown_tool"
 MAX_WORKERS = 8
+
+INTERRUPTED = "interrupted before this call was answered; whether it took effect is not known"
 
 
 class TooManyCallsError(HarnessError):
@@ -28,8 +29,10 @@ class TooManyCallsError(HarnessError):
 class ToolCallPlan:
     """One call, ready to run.
 
-    ``tool_call_id`` is unique in the step; ``received_id`` is what the model sent. ``parse_error`` is None or why the
-    arguments are no object: such a plan is answered without being run.
+    ``tool_name`` is the tool's own name, or one for an unknown tool that the history can hold; ``received_name`` is
+    what the model sent where that is another. ``tool_call_id`` is unique in the step; ``received_id`` is what the
+    model sent. ``parse_error`` is None or why the arguments are no object: such a plan is answered without being run.
+    ``repairs`` says what was done to arguments that were no JSON.
     """
 
     position: int
@@ -40,6 +43,8 @@ class ToolCallPlan:
     parsed_input: dict[str, Any]
     parse_error: str | None
     concurrency_safe: bool
+    received_name: str | None = None
+    repairs: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -93,6 +98,12 @@ class ToolOrchestrator:
         self._max_workers = max_workers
         self._spills = SpillStore(executor.workspace)
 
+    def beside(self, executor: ToolExecutor, budget: BudgetPolicy) -> ToolOrchestrator:
+        """An orchestrator of another executor, with this one's serializer and source of ids."""
+        return ToolOrchestrator(
+            executor, budget=budget, serializer=self.serializer, ids=self._ids, max_workers=self._max_workers
+        )
+
     def run(self, tool_calls: Sequence[ToolCall | Mapping[str, Any]]) -> StepOutcome:
         """Plan, batch, execute and truncate; one observation for each call, in the order of the calls.
 
@@ -100,21 +111,32 @@ class ToolOrchestrator:
         """
         return self.run_plans(self.plan_tool_calls(tool_calls))
 
-    def run_plans(self, plans: Sequence[ToolCallPlan]) -> StepOutcome:
+    def run_plans(
+        self, plans: Sequence[ToolCallPlan], on_interruption: Callable[[StepOutcome], None] = lambda _: None
+    ) -> StepOutcome:
         """`run` for calls that are planned already.
 
-        Raises TooManyCallsError, before anything runs, when the step has more calls than `BudgetPolicy` answers.
+        Whatever interrupts the step (a user's Ctrl-C) goes on up; ``on_interruption`` gets what came of it first: the
+        results there are, and CANCELLED for the calls without one (bug reports D06, D10). Raises TooManyCallsError,
+        before anything runs, when the step has more calls than `BudgetPolicy` answers.
         """
-        if len(plans) > self.budget.most_calls_answered:
-            raise TooManyCallsError(
-                f"the model sent {len(plans)} calls in one step; "
-                f"{self.budget.max_calls} are executed and up to {self.budget.most_calls_answered} answered"
-            )
-        accepted, surplus = plans[: self.budget.max_calls], plans[self.budget.max_calls :]
+        self._demand_answerable(plans)
+        accepted = plans[: self.budget.max_calls]
         batches = self.partition_tool_calls(accepted)
-        executions: list[Execution] = []
-        for batch in batches:
-            executions += self._run_batch(batch)
+        done: dict[int, Execution] = {}
+        try:
+            for batch in batches:
+                self._run_batch(batch, done)
+        except BaseException:
+            unfinished = Execution(ToolResult.error(ErrorCode.CANCELLED, INTERRUPTED), ())
+            on_interruption(self._outcome(plans, batches, [done.get(plan.position, unfinished) for plan in accepted]))
+            raise
+        return self._outcome(plans, batches, [done[plan.position] for plan in accepted])
+
+    def _outcome(
+        self, plans: Sequence[ToolCallPlan], batches: Sequence[ToolBatch], executions: Sequence[Execution]
+    ) -> StepOutcome:
+        accepted, surplus = plans[: len(executions)], plans[len(executions) :]
         answered = [self._observation(plan, done.result) for plan, done in zip(accepted, executions, strict=True)]
         refused = [self._too_many(plan) for plan in surplus]
 
@@ -132,38 +154,48 @@ class ToolOrchestrator:
 
         Raises TooManyCallsError as `run` does: the budgets hold for refusals too.
         """
-        self._demand_answerable(tool_calls)
-        plans = self.plan_tool_calls(tool_calls)
+        return self.refuse_plans(self.plan_tool_calls(tool_calls), code, reason)
+
+    def refuse_plans(self, plans: Sequence[ToolCallPlan], code: ErrorCode, reason: str) -> StepOutcome:
+        """`refuse` for calls that are planned already."""
+        self._demand_answerable(plans)
         result = ToolResult.error(code, reason)
         observations, truncations = self._within_budgets([self._observation(plan, result) for plan in plans], 0)
         return StepOutcome(
             tuple(plans), (), tuple(Execution(result, ()) for _ in plans), tuple(observations), truncations
         )
 
-    def plan_tool_calls(self, tool_calls: Iterable[ToolCall | Mapping[str, Any]]) -> list[ToolCallPlan]:
+    def plan_tool_calls(
+        self, tool_calls: Iterable[ToolCall | Mapping[str, Any]], taken: Collection[str] = ()
+    ) -> list[ToolCallPlan]:
         """Parse the calls: flat ``{id, name, arguments}`` or as the API sends them.
 
-        A missing name becomes ``unknown_tool``; a missing, empty or repeated id becomes a fresh one (P02).
+        A name becomes its tool's own (`ToolRegistry.resolve`), a missing one ``unknown_tool``; a missing, empty or
+        repeated id becomes a fresh one (P02), and so does one that is ``taken`` by an earlier step (bug report A13).
         """
         plans: list[ToolCallPlan] = []
-        used: set[str] = set()
+        used = set(taken)
         for position, call in enumerate(tool_calls):
-            received_id, name, raw_arguments = _parts(call)
+            received_id, received_name, raw_arguments = _parts(call)
             call_id = received_id
             while not call_id or call_id in used:
                 call_id = self._ids.call_id()
             used.add(call_id)
-            parsed, problem = parse_tool_input(raw_arguments)
+            known = self.executor.registry.resolve(received_name)
+            name = known or sendable_name(received_name)
+            reading = self.executor.read_arguments(known, raw_arguments)
             plans.append(
                 ToolCallPlan(
                     position,
-                    name or MISSING_NAME,
+                    name,
                     call_id,
                     received_id,
                     raw_arguments,
-                    parsed,
-                    problem,
-                    self.is_concurrency_safe(name or MISSING_NAME, problem),
+                    reading.parameters,
+                    reading.problem,
+                    known is not None and self.is_concurrency_safe(name, reading.problem),
+                    None if received_name == name else received_name,
+                    reading.repairs,
                 )
             )
         return plans
@@ -183,20 +215,28 @@ class ToolOrchestrator:
                 batches.append(ToolBatch(plan.concurrency_safe, [plan]))
         return batches
 
-    def _run_batch(self, batch: ToolBatch) -> list[Execution]:
+    def _run_batch(self, batch: ToolBatch, done: dict[int, Execution]) -> None:
+        """Run the batch's calls and put what came of each into ``done``, by position, also when it is interrupted."""
+
+        def execute(plan: ToolCallPlan) -> None:
+            done[plan.position] = self._execute(plan)
+
         if not batch.concurrency_safe or len(batch.calls) == 1:
-            return [self._execute(plan) for plan in batch.calls]
+            for plan in batch.calls:
+                execute(plan)
+            return
         with ThreadPoolExecutor(min(self._max_workers, len(batch.calls)), "harness-tool") as pool:
-            return list(pool.map(self._execute, batch.calls))
+            list(pool.map(execute, batch.calls))
 
     def _execute(self, plan: ToolCallPlan) -> Execution:
         """Run one plan; the arguments go as they came, and what does not parse is answered before any gate (P03)."""
-        return self.executor.execute_call(plan.tool_name, plan.raw_arguments, plan.tool_call_id)
+        name = plan.tool_name if plan.received_name is None else plan.received_name
+        return self.executor.execute_call(name, plan.raw_arguments, plan.tool_call_id)
 
-    def _demand_answerable(self, tool_calls: Sequence[ToolCall | Mapping[str, Any]]) -> None:
-        if len(tool_calls) > self.budget.most_calls_answered:
+    def _demand_answerable(self, plans: Sequence[ToolCallPlan]) -> None:
+        if len(plans) > self.budget.most_calls_answered:
             raise TooManyCallsError(
-                f"the model sent {len(tool_calls)} calls in one step; "
+                f"the model sent {len(plans)} calls in one step; "
                 f"{self.budget.max_calls} are executed and up to {self.budget.most_calls_answered} answered"
             )
 
@@ -229,14 +269,14 @@ class ToolOrchestrator:
         return observation
 
 
-def _parts(call: ToolCall | Mapping[str, Any]) -> tuple[str | None, str | None, object]:
+def _parts(call: ToolCall | Mapping[str, Any]) -> tuple[str | None, str, object]:
     if isinstance(call, ToolCall):
-        return call.id, call.name, call.arguments
+        return call.id, call.name or "", call.arguments
     function = call.get("function")
     inner = function if isinstance(function, Mapping) else call
     call_id, name = call.get("id"), inner.get("name")
     return (
         call_id if isinstance(call_id, str) else None,
-        name if isinstance(name, str) else None,
+        name if isinstance(name, str) else "",
         inner.get("arguments"),
     )

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from harness.pipeline.decision import Decision, Ruling
+from harness.pipeline.names import unknown_tool_text
 from harness.pipeline.registry import ToolRegistry
 from harness.pipeline.shell import classify_command
 from harness.pipeline.tool import Tool, ToolKind
@@ -63,14 +64,13 @@ class RiskClassifier:
         """The ruling on one call; an unknown name is DENY (fail closed), with the known names in the reason."""
         tool = self._registry.get(name)
         if tool is None:
-            known = ", ".join(self._registry.names) or "none"
-            return Ruling(Decision.DENY, f"there is no tool {name!r}; the tools are: {known}")
+            return Ruling(Decision.DENY, unknown_tool_text(name, self._registry.names))
         if escape := self._escape(tool, parameters):
             return Ruling(Decision.DENY, escape)
         if tool.kind is ToolKind.READ:
             return Ruling(Decision.ALLOW, f"{name} only reads")
         if tool.kind is ToolKind.SHELL:
-            ruling = classify_command(str(parameters.get("command", "")))
+            ruling = classify_command(str(parameters.get("command", "")), self._leads_out)
             if mode is RuntimeMode.READ_ONLY and ruling.decision is not Decision.ALLOW:
                 return Ruling(Decision.DENY, f"read-only mode: {ruling.reason}")
             return ruling
@@ -87,3 +87,12 @@ class RiskClassifier:
         except OutsideWorkspaceError as error:
             return str(error)
         return None
+
+    def _leads_out(self, path: str) -> bool:
+        if self._workspace is None:
+            return False
+        try:
+            self._workspace.resolve(path)
+        except OutsideWorkspaceError:
+            return True
+        return False

@@ -10,10 +10,12 @@ from typing import Any, TypeVar
 from harness.pipeline.arguments import ParameterValidator, SchemaError
 from harness.pipeline.circuit_breaker import CircuitBreaker
 from harness.pipeline.file_versions import EXPECTED_KEYS, FileVersion, FileVersions
+from harness.pipeline.names import resolve_name, wire_name
 from harness.pipeline.result import ErrorCode, ToolResult
 from harness.pipeline.tool import Tool, ToolKind, ToolParameter
-from harness.wire.rules import TOOL_NAME
+from harness.wire.rules import MAX_TOOLS, TOOL_NAME
 
+_T = TypeVar("_T")
 _ToolT = TypeVar("_ToolT", bound=Tool)
 
 ToolFunction = Callable[[str], ToolResult]
@@ -82,12 +84,14 @@ class ToolRegistry:
         self._functions: dict[str, FunctionTool] = {}
         self._raw: dict[str, SchemaTool] = {}
         self._validators: dict[str, ParameterValidator] = {}
+        self._renamed: dict[str, str] = {}
 
     def register_tool(self, tool: Tool, *, replace: bool = False) -> None:
         """Add a Tool object.
 
-        Raises ValueError for a name that providers refuse (1 to 64 of ``A-Z a-z 0-9 _ -``) or that is taken, unless
-        ``replace`` or it is the same object; SchemaError for parameters that are no JSON Schema.
+        Raises ValueError for a name that providers refuse (1 to 64 of ``A-Z a-z 0-9 _ -``), that is taken, unless
+        ``replace`` or it is the same object, or that only ``-`` and ``_`` keep apart from a taken one (C08); for more
+        tools than providers take (C06); SchemaError for parameters that are no JSON Schema.
         """
         self._add(self._tools, tool, replace=replace)
 
@@ -99,18 +103,62 @@ class ToolRegistry:
         self._add(self._functions, FunctionTool(name, description, func), replace=replace)
 
     def register_definition(
-        self, definition: Mapping[str, Any], run: RawRun, kind: ToolKind = ToolKind.OTHER, *, replace: bool = False
-    ) -> None:
-        """Add a tool by its ready ``tools`` entry; raises SchemaError, or ValueError for a taken name."""
-        self.register_schema_tool(SchemaTool(definition, run, kind), replace=replace)
+        self,
+        definition: Mapping[str, Any],
+        run: RawRun,
+        kind: ToolKind = ToolKind.OTHER,
+        *,
+        replace: bool = False,
+        rename: bool = False,
+    ) -> str:
+        """Add a tool by its ``tools`` entry, say of an MCP server; its name in requests.
+
+        It is sent on as it came but for what providers refuse and means nothing: without parameters it gets an object
+        without properties (C03), and an empty ``required`` without properties is left out (C02). ``rename`` gives a
+        name that providers refuse its `wire_name`. Raises as `register_tool` does.
+        """
+        tool = SchemaTool(_sendable(definition), run, kind)
+        original = tool.name
+        if rename and wire_name(original) != original:
+            tool = SchemaTool(_named(tool.definition, wire_name(original)), run, kind)
+        self._add(self._raw, tool, replace=replace)
+        if tool.name != original:
+            self._renamed[original] = tool.name
+        return tool.name
 
     def register_schema_tool(self, tool: SchemaTool, *, replace: bool = False) -> None:
-        """Add a ready `SchemaTool`; any name that its definition has is taken. Raises ValueError for a taken one."""
-        self._add(self._raw, tool, replace=replace, any_name=True)
+        """Add a ready `SchemaTool` as a recording or a scenario has it: sent exactly as it came, whatever its name.
+
+        Raises ValueError for a taken name, SchemaError for parameters that are no JSON Schema.
+        """
+        self._add(self._raw, tool, replace=replace, as_it_came=True)
+
+    def fresh(self, *, without: str) -> ToolRegistry:
+        """A registry of the same tools but one, for another agent: closed circuits, and no file seen yet."""
+        registry = ToolRegistry(self.breaker.fresh())
+        registry._tools = _all_but(without, self._tools)
+        registry._functions = _all_but(without, self._functions)
+        registry._raw = _all_but(without, self._raw)
+        registry._validators = _all_but(without, self._validators)
+        registry._renamed = {original: name for original, name in self._renamed.items() if name != without}
+        return registry
 
     def get(self, name: str) -> Tool | None:
         """The tool of this name, or None."""
         return self._tools.get(name) or self._functions.get(name) or self._raw.get(name)
+
+    def resolve(self, received: str) -> str | None:
+        """The name of the tool that the model means (`resolve_name`), None for an unknown or ambiguous one."""
+        if received and self.get(received) is not None:
+            return received
+        if received in self._renamed:
+            return self._renamed[received]
+        return resolve_name(received, lambda name: self.get(name) is not None, self.names)
+
+    @property
+    def renamed(self) -> dict[str, str]:
+        """Names that providers refuse, and those under which their tools are registered."""
+        return dict(self._renamed)
 
     @property
     def names(self) -> list[str]:
@@ -128,6 +176,10 @@ class ToolRegistry:
     def problem_with(self, tool: Tool, parameters: Mapping[str, Any]) -> str | None:
         """What is wrong with the parameters by the tool's schema, naming each, or None."""
         return self._validators[tool.name].problem(parameters)
+
+    def validator(self, tool: Tool) -> ParameterValidator | None:
+        """What judges the tool's parameters; None for a tool that is not registered."""
+        return self._validators.get(tool.name)
 
     def inject_optimistic_lock_params(self, path: Path | None, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """The parameters with what the model last saw of the file as expected values (L02).
@@ -149,9 +201,12 @@ class ToolRegistry:
     def create_circuit_open_result(self, name: str) -> ToolResult:
         """The refusal of a call whose tool has an open circuit."""
         wait = self.breaker.retry_after_s(name)
+        cause = self.breaker.last_failure(name)
         return ToolResult.error(
             ErrorCode.CIRCUIT_OPEN,
-            f"{name} failed {self.breaker.failure_threshold} times in a row and is out of use"
+            f"{name} failed {self.breaker.failure_threshold} times in a row"
+            + (f", the last time with {cause}," if cause else "")
+            + " and is out of use"
             + (f" for another {wait:.0f} s" if wait else " while one attempt is under way")
             + "; go on without it",
         )
@@ -173,18 +228,70 @@ class ToolRegistry:
             },
         }
 
-    def _add(self, table: dict[str, _ToolT], tool: _ToolT, *, replace: bool, any_name: bool = False) -> None:
-        if not any_name and not TOOL_NAME.fullmatch(tool.name):
-            raise ValueError(
-                f"the tool name {tool.name!r} is refused by providers: 1 to 64 letters, digits, '_' or '-'"
-            )
+    def _add(self, table: dict[str, _ToolT], tool: _ToolT, *, replace: bool, as_it_came: bool = False) -> None:
         known = self.get(tool.name)
         if known is tool:
             return
+        if not as_it_came:
+            self._demand_sendable(tool.name, new=known is None)
         if known is not None and not replace:
             raise ValueError(f"a tool named {tool.name!r} is registered already; pass replace=True to take its place")
-        validator = ParameterValidator(tool.parameters_schema())
+        try:
+            validator = ParameterValidator(tool.parameters_schema())
+        except SchemaError as error:
+            raise SchemaError(f"the tool {tool.name!r}: {error}; mend it where the tool is defined") from error
         for other in (self._tools, self._functions, self._raw):
             other.pop(tool.name, None)
         table[tool.name] = tool
         self._validators[tool.name] = validator
+
+    def _demand_sendable(self, name: str, *, new: bool) -> None:
+        """Raise ValueError where every request with this tool would be refused, or its calls mixed up."""
+        if not TOOL_NAME.fullmatch(name):
+            raise ValueError(
+                f"the tool name {name[:200]!r} is refused by providers: 1 to 64 letters, digits, '_' or '-'; "
+                f"name it {wire_name(name)!r}, as register_definition does with rename=True"
+            )
+        sanitised = name.replace("-", "_")
+        if name not in self._validators:
+            for other in self._validators:
+                if other.replace("-", "_") == sanitised:
+                    raise ValueError(
+                        f"the tool name {name!r} is that of {other!r} once '-' and '_' are taken for one; "
+                        "give it another name"
+                    )
+        if new and len(self._validators) >= MAX_TOOLS:
+            kinds = (
+                (len(self._tools), "Tool objects"),
+                (len(self._functions), "functions"),
+                (len(self._raw), "definitions"),
+            )
+            sources = ", ".join(f"{count} {kind}" for count, kind in kinds if count)
+            raise ValueError(
+                f"the tool {name!r} is one too many: providers take {MAX_TOOLS} in a request, and there are {sources}; "
+                "leave some out, or register them for agents of their own"
+            )
+
+
+def _sendable(definition: Mapping[str, Any]) -> dict[str, Any]:
+    """The definition without what providers refuse and means nothing."""
+    function = definition.get("function")
+    if not isinstance(function, Mapping):
+        return dict(definition)
+    parameters = function.get("parameters")
+    if parameters is None or parameters == {}:
+        parameters = {"type": "object", "properties": {}}
+    elif isinstance(parameters, Mapping) and (
+        parameters.get("required", ...) is None
+        or (parameters.get("required") == [] and not parameters.get("properties"))
+    ):
+        parameters = {key: value for key, value in parameters.items() if key != "required"}
+    return {**definition, "function": {**function, "parameters": parameters}}
+
+
+def _named(definition: Mapping[str, Any], name: str) -> dict[str, Any]:
+    return {**definition, "function": {**definition["function"], "name": name}}
+
+
+def _all_but(left_out: str, table: Mapping[str, _T]) -> dict[str, _T]:
+    return {name: entry for name, entry in table.items() if name != left_out}

@@ -23,7 +23,11 @@ class ToolStatus(StrEnum):
 
 
 class ErrorCode(StrEnum):
-    """Why a call ended in an error. Every code but the first group is a refusal: the tool was not run."""
+    """Why a call ended in an error.
+
+    The first group says what the tool met with. CANCELLED is a run that was stopped from outside, no evidence about the
+    tool (bug report G05). All others are refusals: the tool was not run.
+    """
 
     NOT_FOUND = "NOT_FOUND"
     NOT_UNIQUE = "NOT_UNIQUE"
@@ -33,12 +37,15 @@ class ErrorCode(StrEnum):
     EXECUTION_ERROR = "EXECUTION_ERROR"
     INTERNAL_ERROR = "INTERNAL_ERROR"
 
+    CANCELLED = "CANCELLED"
+
     INVALID_PARAM = "INVALID_PARAM"
     UNKNOWN_TOOL = "UNKNOWN_TOOL"
     PERMISSION_DENIED = "PERMISSION_DENIED"
     CIRCUIT_OPEN = "CIRCUIT_OPEN"
     OUTPUT_LIMIT = "OUTPUT_LIMIT"
     TOO_MANY_CALLS = "TOO_MANY_CALLS"
+    REPEATED_CALLS = "REPEATED_CALLS"
 
 
 REFUSALS = frozenset(
@@ -49,6 +56,7 @@ REFUSALS = frozenset(
         ErrorCode.CIRCUIT_OPEN,
         ErrorCode.OUTPUT_LIMIT,
         ErrorCode.TOO_MANY_CALLS,
+        ErrorCode.REPEATED_CALLS,
     }
 )
 

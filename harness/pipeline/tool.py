@@ -75,10 +75,11 @@ class Tool(ABC):
 
 
 def parameters_to_schema(parameters: Sequence[ToolParameter]) -> dict[str, Any]:
-    """A closed object schema of the parameters, in their order."""
-    return {
+    """A closed object schema of the parameters, in their order; ``required`` only where something is (C02)."""
+    schema: dict[str, Any] = {
         "type": "object",
         "properties": {parameter.name: parameter.to_schema() for parameter in parameters},
-        "required": [parameter.name for parameter in parameters if parameter.required],
-        "additionalProperties": False,
     }
+    if required := [parameter.name for parameter in parameters if parameter.required]:
+        schema["required"] = required
+    return schema | {"additionalProperties": False}

@@ -8,10 +8,13 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+import orjson
+
 from harness.pipeline.result import ToolResult, ToolStatus
 
 _LEAST_LEAF = 160
 _HEAD_SHARE = 0.6
+_SLACK_BYTES = 4
 
 Measure = Callable[[ToolResult], int]
 """Bytes that a result takes once serialized."""
@@ -34,17 +37,17 @@ class Spill:
 def cut_text(text: str, limit: int) -> str:
     """Head and tail of a text in at most ``limit`` bytes of UTF-8 as JSON escapes it, with a marker between.
 
-    Where not even the marker fits, as much of the head as does.
+    Where the marker would take more than half of it, the head alone.
     """
     total = _escaped_size(text)
     if total <= limit:
         return text
     marker = f"\n[... cut: {limit} of {total} bytes shown ...]\n"
     room = limit - _escaped_size(marker)
-    if room < 2:
-        return _longest(text[:limit], limit)
-    head = _longest(text[:room], round(room * _HEAD_SHARE))
-    tail = _longest(text[-room:], room - _escaped_size(head), from_end=True)
+    if room < limit / 2:
+        return _longest(text, limit)
+    head = _longest(text, round(room * _HEAD_SHARE))
+    tail = _longest(text[: -room - 1 : -1], room - _escaped_size(head))[::-1]
     return head + marker + tail
 
 
@@ -56,7 +59,7 @@ def fit(result: ToolResult, limit: int, spill: Spill, measure: Measure) -> ToolR
     text alone stays, with a short note that still names the file.
     """
     note = (
-        f"[Incomplete: cut to {limit} of {measure(result)} bytes; the same call is cut the same way; "
+        f"[Incomplete: cut to {limit} of {measure(result)} bytes; the same call is cut the same way, ask for less; "
         f"{spill.describe()}]"
     )
     short_note = f"[cut to {limit} bytes; {spill.path or 'not saved'}]"
@@ -91,20 +94,38 @@ def fit(result: ToolResult, limit: int, spill: Spill, measure: Measure) -> ToolR
         return replace(result, status=status, text=text, data={}, context={}, stats={})
 
     for shape, least in ((with_leaves, _LEAST_LEAF), (with_preview, 32), (bare, 0)):
-        if measure(shape(least)) <= limit:
-            return shape(_largest_cap(lambda cap, shape=shape: measure(shape(cap)) <= limit, least, limit))  # type: ignore[misc]
+        fitting = _largest_fitting(shape, least, limit, measure)
+        if fitting is not None:
+            return fitting
     return replace(result, status=status, text="", data={}, context={}, stats={})
 
 
-def _largest_cap(fits: Callable[[int], bool], low: int, high: int) -> int:
-    """The largest cap that fits; ``low`` is known to."""
-    while low < high:
-        middle = (low + high + 1) // 2
-        if fits(middle):
-            low = middle
+def _largest_fitting(shape: Callable[[int], ToolResult], least: int, limit: int, measure: Measure) -> ToolResult | None:
+    """``shape`` at a cap from ``least`` to ``limit`` that leaves a few bytes of the limit at most, None if none fits.
+
+    Sizes grow almost in proportion to the cap, so its place is guessed from both ends; every other guess is the
+    middle, which bounds the number of them.
+    """
+    fitting = shape(least)
+    low, low_size = least, measure(fitting)
+    if low_size > limit:
+        return None
+    tried = shape(limit)
+    high, high_size = limit, measure(tried)
+    if high_size <= limit:
+        return tried
+    by_share = True
+    while high - low > 1 and limit - low_size > _SLACK_BYTES:
+        share = (limit - low_size) / (high_size - low_size) if by_share else 0.5
+        cap = min(max(low + 1, low + int((high - low) * share)), high - 1)
+        tried = shape(cap)
+        size = measure(tried)
+        if size <= limit:
+            fitting, low, low_size = tried, cap, size
         else:
-            high = middle - 1
-    return low
+            high, high_size = cap, size
+        by_share = not by_share
+    return fitting
 
 
 def _with_note(text: str, note: str) -> str:
@@ -122,21 +143,26 @@ def _cut_leaves(value: Any, cap: int) -> Any:
 
 
 def _escaped_size(text: str) -> int:
-    return len(json.dumps(text, ensure_ascii=False).encode("utf-8")) - 2
+    return len(orjson.dumps(text)) - 2
 
 
-def _longest(text: str, limit: int, *, from_end: bool = False) -> str:
-    """The longest prefix (or suffix) of at most ``limit`` escaped bytes."""
-    if _escaped_size(text) <= limit:
-        return text
-    low, high = 0, min(len(text), max(limit, 0))
-    while low < high:
-        middle = (low + high + 1) // 2
-        part = text[-middle:] if from_end else text[:middle]
-        if _escaped_size(part) <= limit:
-            low = middle
-        else:
-            high = middle - 1
-    if low == 0:
+def _longest(text: str, limit: int) -> str:
+    """The longest head of at most ``limit`` escaped bytes."""
+    if limit <= 0:
         return ""
-    return text[-low:] if from_end else text[:low]
+    escaped = orjson.dumps(text[:limit])[1:-1]
+    if len(escaped) <= limit:
+        return text[:limit]
+    end = limit
+    while (head := _unescaped(escaped[:end])) is None:
+        end -= 1
+    return head
+
+
+def _unescaped(escaped: bytes) -> str | None:
+    """The text that JSON escaped so, or None where a character or an escape is not whole."""
+    try:
+        text: str = orjson.loads(b'"' + escaped + b'"')
+    except orjson.JSONDecodeError:
+        return None
+    return text

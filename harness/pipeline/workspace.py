@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 SPILL_FOLDER = ".harness"
 """Folder inside the workspace for spilled output; hidden from Glob, Grep and file checks, readable with Read."""
+
+
+MAX_PATH_BYTES = 4096
+"""No system takes a longer path, and resolving one takes time that grows with the square of its length."""
 
 
 class OutsideWorkspaceError(ValueError):
@@ -29,13 +34,15 @@ class Workspace:
         """The one identity of a file however it is spelled: absolute, links followed, compared by components.
 
         Raises OutsideWorkspaceError when it leads out (``..``, an absolute path elsewhere, a linked parent or a
-        dangling link) or holds a NUL character or half a surrogate pair.
+        dangling link), holds a NUL character or half a surrogate pair, or has more than MAX_PATH_BYTES.
         """
         if "\0" in path:
             raise OutsideWorkspaceError("the path holds a NUL character")
         if self.alias and (path == self.alias or path.startswith(f"{self.alias}/")):
             path = "." + path[len(self.alias) :]
         try:
+            if len(os.fsencode(path)) > MAX_PATH_BYTES:
+                raise OutsideWorkspaceError(f"the path has more than {MAX_PATH_BYTES} bytes")
             resolved = (self.root / path).resolve()
         except (OSError, RuntimeError, UnicodeEncodeError) as error:
             raise OutsideWorkspaceError(f"{path!r} cannot be resolved: {error}") from error

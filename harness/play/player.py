@@ -15,6 +15,10 @@ class MissError(HarnessError):
     """
 
 
+class CannotAnswerError(HarnessError):
+    """An answer that cannot be put to this agent: neither the agent nor the answer is at fault, nothing was judged."""
+
+
 class Player(Protocol):
     """Answers requests, one at a time or from several threads at once."""
 

@@ -9,14 +9,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 
-from harness.play.player import MissError
+from harness.play.player import CannotAnswerError, MissError
 from harness.wire.exchange import CHAT_PATH, Chunk, Request, Response
 
 FRAGMENT_CHARACTERS = 8
+SIDE_TEXT = "Scripted task"
+"""What a request beside the conversation is answered where the script does not say."""
+
 _JSON = ("content-type", "application/json")
 _SSE = ("content-type", "text/event-stream")
 
@@ -51,6 +54,31 @@ class ScriptedTurn:
         if self.fragment < 1:
             raise ValueError(f"fragment is {self.fragment}; a delta holds at least 1 character")
 
+    @property
+    def needs_tools(self) -> bool:
+        """Whether only a request that offers tools can be answered so; what is written down goes to any request."""
+        return False
+
+    def scripted(self, body: Mapping[str, Any], number: int) -> ScriptedTurn:  # noqa: ARG002  see `Turn`
+        """The turn itself, whatever the request offers."""
+        return self
+
+
+class Turn(Protocol):
+    """An answer that a script has for a request: the same for all of them, or one that depends on the tools."""
+
+    @property
+    def needs_tools(self) -> bool:
+        """Whether only a request that offers tools can be answered so."""
+        ...
+
+    def scripted(self, body: Mapping[str, Any], number: int) -> ScriptedTurn:
+        """The answer as it is sent, for a request's body and the turn's number from 0.
+
+        Raises CannotAnswerError where the request's tools cannot do what the turn says.
+        """
+        ...
+
 
 @dataclass(slots=True)
 class ScriptPlayer:
@@ -58,12 +86,18 @@ class ScriptPlayer:
 
     ``before_turn`` is called with the turn's number, from 0, before it is answered: the place for what happens to the
     world in between. ``models`` answers ``/v1/models``. Safe under threads.
+
+    Agents ask beside the conversation too (for a title, a summary), without offering tools. Where ``side`` is a text,
+    or a turn needs tools, such requests take no turn: they are answered with it, and ``asked_beside`` counts them.
     """
 
-    turns: Sequence[ScriptedTurn]
+    turns: Sequence[Turn]
     models: Sequence[Mapping[str, Any]] = ()
     before_turn: Callable[[int], None] = lambda _: None
+    side: str | None = None
     played: int = 0
+    asked_beside: int = 0
+    problem: str | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -71,21 +105,41 @@ class ScriptPlayer:
         """Turns that nobody asked for."""
         return len(self.turns) - self.played
 
+    @property
+    def cannot(self) -> str | None:
+        """Why the script cannot be put to this agent, as far as is known by now: then nothing is judged."""
+        if self.problem is None and self.played == 0 and self.asked_beside and self.side is None:
+            return f"no request offered tools, and the script has to use them ({self.asked_beside} requests without)"
+        return self.problem
+
     def answer(self, request: Request) -> Response:
-        """The next turn for a chat request, the list for ``/models``; raises MissError for anything else."""
+        """The next turn for a chat request, the list for ``/models``; raises MissError for anything else.
+
+        Raises CannotAnswerError where the request's tools cannot do what the turn says, and for all requests since.
+        """
         path = request.path.rstrip("/")
         if path.endswith("/models"):
             return Response(200, (_JSON,), orjson.dumps({"object": "list", "data": list(self.models)}))
         if not path.endswith(CHAT_PATH):
             raise MissError(f"a script answers {CHAT_PATH} and /models, not {request.method} {path}")
         body = _object_in(request)
+        if not body.get("tools") and (self.side is not None or any(turn.needs_tools for turn in self.turns)):
+            with self._lock:
+                self.asked_beside += 1
+            return render_turn(ScriptedTurn(SIDE_TEXT if self.side is None else self.side), len(self.turns), body)
         with self._lock:
+            if self.problem is not None:
+                raise CannotAnswerError(self.problem)
             number = self.played
             if number >= len(self.turns):
                 raise MissError(f"the script has {len(self.turns)} turns, the agent asked for one more")
             self.played += 1
         self.before_turn(number)
-        return render_turn(self.turns[number], number, body)
+        try:
+            return render_turn(self.turns[number].scripted(body, number), number, body)
+        except CannotAnswerError as error:
+            self.problem = f"turn {number + 1} of the script: {error}"
+            raise CannotAnswerError(self.problem) from error
 
 
 def render_turn(turn: ScriptedTurn, number: int, body: Mapping[str, Any]) -> Response:

@@ -10,9 +10,20 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
 import httpx2
 
+from harness.play.pace import Pace, pieces_of
 from harness.play.player import MissError, Player
 from harness.seams import Clock
-from harness.wire.exchange import Chunk, Exchange, Headers, Request, Response, header
+from harness.wire.exchange import Chunk, Ending, Exchange, Headers, Request, Response, header
+
+__all__ = [
+    "AsyncRecordingTransport",
+    "OnExchange",
+    "PlayerTransport",
+    "RecordingTransport",
+    "never_begins",
+    "pieces_of",
+    "playable_headers",
+]
 
 OnExchange = Callable[[Exchange], None]
 
@@ -74,31 +85,35 @@ class AsyncRecordingTransport(httpx2.AsyncBaseTransport):
 class PlayerTransport(httpx2.BaseTransport, httpx2.AsyncBaseTransport):
     """Lets a player answer in place of the network, for sync and async clients; safe to share between threads.
 
-    The recorded chunks come out as they were cut, at once; without chunks the body comes in one piece.
+    The recorded chunks come out as they were cut, at once or as ``pace`` says; without chunks the body comes in one
+    piece. A piece that is due later than the client's read timeout, and an answer that never ends, raise ReadTimeout
+    without waiting for it; an answer that breaks off raises RemoteProtocolError behind its last piece.
 
     ``exchanges`` holds what was played, in the order of the answers. A miss is raised to the caller: the openai
     client (3.57) neither retries nor wraps an exception that is not one of httpx2's. Because an agent may swallow
     it all the same, ``miss`` keeps the first one for good.
     """
 
-    def __init__(self, player: Player) -> None:
+    def __init__(self, player: Player, pace: Pace | None = None) -> None:
         self._player = player
+        self._pace = pace or Pace()
         self._lock = threading.Lock()
         self.exchanges: list[Exchange] = []
         self.miss: MissError | None = None
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Answer a request; raises MissError."""
+        """Answer a request; raises MissError, and ReadTimeout where no answer ever begins."""
         request.read()
         return self._answer(request)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Answer a request; raises MissError."""
+        """Answer a request; raises MissError, and ReadTimeout where no answer ever begins."""
         await request.aread()
         return self._answer(request)
 
     def _answer(self, request: httpx2.Request) -> httpx2.Response:
         asked = _request_of(request)
+        start = self._pace.clock.monotonic()
         try:
             answer = self._player.answer(asked)
         except MissError as miss:
@@ -107,27 +122,27 @@ class PlayerTransport(httpx2.BaseTransport, httpx2.AsyncBaseTransport):
             raise
         with self._lock:
             self.exchanges.append(Exchange(asked, answer, len(self.exchanges)))
+        if never_begins(answer):
+            raise httpx2.ReadTimeout("no answer came", request=request)
         encoding = _HEADER_ENCODING
         return httpx2.Response(
             answer.status,
             headers=[(name.encode(encoding), _encoded(value)) for name, value in playable_headers(answer)],
-            stream=_PlayedStream(pieces_of(answer)),
+            stream=_PlayedStream(answer, self._pace, start, request),
             extensions={"reason_phrase": answer.reason.encode("ascii", "replace")} if answer.reason else None,
         )
 
 
-def pieces_of(response: Response) -> tuple[bytes, ...]:
-    """The body cut as it arrived, or whole where nobody kept the cuts."""
-    starts = (0, *(chunk.end for chunk in response.chunks))
-    pieces = tuple(response.body[start : chunk.end] for start, chunk in zip(starts, response.chunks, strict=False))
-    rest = response.body[starts[-1] :]
-    return (*pieces, rest) if rest else pieces
+def never_begins(response: Response) -> bool:
+    """Whether not even the head of the answer comes: one that never ends and has no byte of a body."""
+    return response.ending is Ending.TIMEOUT and not response.body
 
 
 def playable_headers(response: Response) -> Headers:
     """The headers that are true of the body as it is kept.
 
-    Many recorders undo the content encoding or the chunked transfer and keep the headers that announced them.
+    Many recorders undo the content encoding or the chunked transfer and keep the headers that announced them. Where
+    the body is not whole no length is said: it could be that of the part that comes.
     """
     body = response.body
     packed = body.startswith(b"\x1f\x8b")
@@ -135,7 +150,8 @@ def playable_headers(response: Response) -> Headers:
     dropped = {"transfer-encoding"}
     if encoding and not _is_encoded(body, encoding):
         dropped.add("content-encoding")
-    if (header(response.headers, "content-length") or "").strip() != str(len(body)):
+    length = (header(response.headers, "content-length") or "").strip()
+    if length != str(len(body)) or response.ending is not Ending.WHOLE:
         dropped.add("content-length")
     kept = tuple((name, value) for name, value in response.headers if name.lower() not in dropped)
     return (*kept, ("content-encoding", "gzip")) if packed and not encoding else kept
@@ -231,15 +247,38 @@ class _AsyncRecordedStream(httpx2.AsyncByteStream):
 
 
 class _PlayedStream(httpx2.SyncByteStream, httpx2.AsyncByteStream):
-    def __init__(self, pieces: tuple[bytes, ...]) -> None:
-        self._pieces = pieces
+    def __init__(self, answer: Response, pace: Pace, start: float, request: httpx2.Request) -> None:
+        self._answer = answer
+        self._pace = pace
+        self._start = start
+        self._request = request
 
     def __iter__(self) -> Iterator[bytes]:
-        yield from self._pieces
+        for due, piece in self._pace.pieces(self._answer):
+            if (wait := self._wait(due)) > 0:
+                self._pace.block(wait)
+            yield piece
+        self._end()
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        for piece in self._pieces:
+        for due, piece in self._pace.pieces(self._answer):
+            if (wait := self._wait(due)) > 0:
+                await self._pace.sleep(wait)
             yield piece
+        self._end()
+
+    def _wait(self, due: float) -> float:
+        wait = self._pace.left(self._start, due)
+        patience = self._request.extensions.get("timeout", {}).get("read")
+        if patience is not None and wait > patience:
+            raise httpx2.ReadTimeout(f"nothing came for {patience:g} s", request=self._request)
+        return wait
+
+    def _end(self) -> None:
+        if self._answer.ending is Ending.DISCONNECT:
+            raise httpx2.RemoteProtocolError("the body broke off before it was whole", request=self._request)
+        if self._answer.ending is Ending.TIMEOUT:
+            raise httpx2.ReadTimeout("the rest of the body never came", request=self._request)
 
 
 def _with_stream(response: httpx2.Response, stream: httpx2.SyncByteStream | httpx2.AsyncByteStream) -> httpx2.Response:

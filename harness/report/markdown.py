@@ -122,9 +122,9 @@ def _number(case: Case, keys: tuple[str, ...]) -> str:
     return "" if number is None else f"{number:,}"
 
 
-def inline(text: str) -> str:
-    """Text for a table cell, a heading or a line."""
-    return _escaped(one_line(text))
+def inline(text: str, limit: int = 200) -> str:
+    """Text for a table cell, a heading or a line, shortened to ``limit`` characters."""
+    return _escaped(one_line(text, limit))
 
 
 def _block(text: str) -> str:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path, PurePath
 
-from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from harness.errors import InputError
 from harness.files import write_text_atomically
 from harness.judge.tokens import Measured
+from harness.report.frame_files import demand_pyarrow, write_frames
 from harness.report.markdown import inline
+from harness.report.sections import Section, print_line, print_section, section_markdown
 from harness.report.text import one_line
 from harness.report.tokens_picture import task_svg
 from harness.report.tokens_tables import (
-    Section,
     against_section,
     definitions_section,
     headline,
@@ -42,10 +39,10 @@ def print_tokens(measured: Measured, console: Console, *, quiet: bool = False) -
     """
     if not quiet:
         for section in _sections(measured, _TERMINAL_TASKS):
-            _print_section(section.first(_TERMINAL_ROWS), console)
+            print_section(section.first(_TERMINAL_ROWS), console)
         for line in remarks(measured):
-            _print(console, Text(one_line(line, 500)))
-    _print(console, Text(headline(measured), "bold"))
+            print_line(console, Text(one_line(line, 500)))
+    print_line(console, Text(headline(measured), "bold"))
 
 
 def tokens_markdown(measured: Measured) -> str:
@@ -55,10 +52,10 @@ def tokens_markdown(measured: Measured) -> str:
     if notes:
         parts.append("\n".join(f"- {inline(one_line(line, 500))}" for line in notes))
     for section in _sections(measured, 0):
-        parts += _markdown(section.first(_MARKDOWN_ROWS))
+        parts += section_markdown(section.first(_MARKDOWN_ROWS))
     for number, task in enumerate(measured.tasks[:_MARKDOWN_TASKS], 1):
         section = steps_section(number, task)
-        title, *rest = _markdown(section.first(_MARKDOWN_STEPS))
+        title, *rest = section_markdown(section.first(_MARKDOWN_STEPS))
         parts += [title, f"![prompt tokens by step](task-{number}.svg)", *rest]
     if len(measured.tasks) > _MARKDOWN_TASKS:
         parts.append(f"The steps of {len(measured.tasks) - _MARKDOWN_TASKS:,} more tasks are in `steps.csv`.")
@@ -72,7 +69,7 @@ def write_tokens(measured: Measured, folder: Path, *, parquet: bool = False) -> 
     where pyarrow is not installed, and OSError where the folder cannot be written.
     """
     if parquet:
-        _demand_pyarrow()
+        demand_pyarrow()
     from harness.report.tokens_frames import steps_frame, tools_frame  # noqa: PLC0415  pandas takes a moment
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -83,10 +80,7 @@ def write_tokens(measured: Measured, folder: Path, *, parquet: bool = False) -> 
         file = "/".join(PurePath(task.task.file).parts[-2:])[-46:]
         title = f"Task {number}: {file} ({task.steps[-1].step.model or 'no model named'})"
         write_text_atomically(folder / f"task-{number}.svg", task_svg(task, title))
-    for name, frame in (("steps", steps_frame(measured)), ("tools", tools_frame(measured))):
-        write_text_atomically(folder / f"{name}.csv", frame.to_csv(index=False, lineterminator="\n"))
-        if parquet:
-            frame.to_parquet(folder / f"{name}.parquet", index=False)
+    write_frames({"steps": steps_frame(measured), "tools": tools_frame(measured)}, folder, parquet=parquet)
     summary = folder / "summary.md"
     write_text_atomically(summary, tokens_markdown(measured))
     return summary
@@ -98,11 +92,6 @@ def steps_csv(measured: Measured) -> str:
 
     text: str = steps_frame(measured).to_csv(index=False, lineterminator="\n")
     return text
-
-
-def _demand_pyarrow() -> None:
-    if find_spec("pyarrow") is None:
-        raise InputError("needs pyarrow", where="--parquet", hint="pip install 'harness[parquet]'")
 
 
 def _sections(measured: Measured, steps_of: int) -> list[Section]:
@@ -118,57 +107,3 @@ def _sections(measured: Measured, steps_of: int) -> list[Section]:
     if measured.against is not None:
         found.append(against_section(measured.against))
     return [section for section in found if section.rows]
-
-
-def _markdown(section: Section) -> list[str]:
-    parts = [f"## {inline(section.title)}"]
-    if section.rows:
-        rule = "|".join("---" if column < section.left else "--:" for column in range(len(section.columns)))
-        lines = [f"| {' | '.join(section.columns)} |", f"|{rule}|"]
-        lines += [f"| {' | '.join(map(inline, row))} |" for row in section.rows]
-        parts.append("\n".join(lines))
-    if section.notes:
-        parts.append("\n".join(f"- {inline(one_line(note, 500))}" for note in section.notes))
-    return parts
-
-
-def _print_section(section: Section, console: Console) -> None:
-    _print(console, Text(one_line(section.title), "bold"))
-    rows = [tuple(one_line(cell) for cell in row) for row in section.rows]
-    if console.is_terminal:
-        console.print(_table(section, rows))
-    else:
-        _print_lines(section, rows, console)
-    for note in section.notes:
-        _print(console, Text(f"  {one_line(note, 500)}"))
-    _print(console, Text(""))
-
-
-def _table(section: Section, rows: list[tuple[str, ...]]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for number, column in enumerate(section.columns):
-        if number < section.left:
-            table.add_column(column, overflow="fold")
-        else:
-            table.add_column(column, justify="right", no_wrap=column != "prefix")
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
-    return table
-
-
-def _print_lines(section: Section, rows: list[tuple[str, ...]], console: Console) -> None:
-    widths = [min(max(map(cell_len, cells)), 60) for cells in zip(section.columns, *rows, strict=True)]
-    for row in (section.columns, *rows):
-        cells = []
-        for number, (cell, width) in enumerate(zip(row, widths, strict=True)):
-            space = " " * (width - cell_len(cell))
-            cells.append(cell + space if number < section.left else space + cell)
-        _print(console, Text("  ".join(cells).rstrip()))
-
-
-def _print(console: Console, text: Text) -> None:
-    try:
-        text.plain.encode(console.encoding)
-    except UnicodeEncodeError:
-        text = Text(text.plain.encode(console.encoding, "backslashreplace").decode(console.encoding))
-    console.print(text, soft_wrap=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from harness.judge.tokens import Measured
@@ -11,26 +10,9 @@ from harness.measure.against import Against
 from harness.measure.overhead import TaskOverhead
 from harness.measure.prices import Bill
 from harness.report.counts import counted
+from harness.report.sections import Section
 
 _SHOWN_TEXT = 90
-
-
-@dataclass(slots=True)
-class Section:
-    """A table with what is to be said below it; ``left`` is how many columns hold text, the others hold numbers."""
-
-    title: str
-    columns: tuple[str, ...] = ()
-    rows: list[tuple[str, ...]] = field(default_factory=list)
-    left: int = 1
-    notes: list[str] = field(default_factory=list)
-
-    def first(self, limit: int) -> Section:
-        """The section with its first rows only, and a note that says how many are missing."""
-        if len(self.rows) <= limit:
-            return self
-        note = f"… {counted(len(self.rows) - limit, 'more row')}"
-        return Section(self.title, self.columns, self.rows[:limit], self.left, [note, *self.notes])
 
 
 def headline(measured: Measured) -> str:
@@ -183,7 +165,7 @@ def steps_section(number: int, task: TaskOverhead) -> Section:
         "calls",
         "prefix",
     )
-    section = Section(f"Task {number}: {task.task.file}", columns, left=0)
+    section = Section(f"Task {number}: {task.task.file}", columns, left=0, wrapped=("prefix",))
     for step in task.steps:
         usage = step.step.usage
         numbers = (step.history_tokens, step.new, step.total)

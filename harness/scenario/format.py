@@ -9,17 +9,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, ValidationError, model_validator
 
 from harness.errors import InputError
 from harness.pipeline.budget import MAX_CALLS, PER_RESULT_BYTES, TOTAL_BYTES
 from harness.pipeline.circles import REPEAT_LIMIT
 from harness.pipeline.circuit_breaker import FAILURE_THRESHOLD, RECOVERY_TIMEOUT_S
-from harness.pipeline.loop import STEP_LIMIT, LoopStatus
+from harness.pipeline.loop import CALL_IN_TEXT_LIMIT, STEP_LIMIT, LoopStatus
 from harness.pipeline.permissions import RuntimeMode
 from harness.pipeline.result import ErrorCode, ToolStatus
+from harness.pipeline.sub_agent import MAX_SUB_AGENTS, SUB_AGENT_STEPS, SYSTEM
+from harness.play.neutral.folder import PLACEHOLDER as CWD
 from harness.play.script import FRAGMENT_CHARACTERS
 from harness.scenario.source import Location, Source, read_source
+from harness.wire.faults import Fault, read_fault
 
 
 class _Part(BaseModel):
@@ -67,10 +70,27 @@ class BreakerSpec(_Part):
     recovery_timeout_s: float = RECOVERY_TIMEOUT_S
 
 
+class SubAgentSpec(_Part):
+    """What each sub-agent may use, and how many the agent may start."""
+
+    step_limit: int = Field(default=SUB_AGENT_STEPS, ge=1)
+    system: str = SYSTEM
+    budget: BudgetSpec = BudgetSpec()
+    max_sub_agents: int = Field(default=MAX_SUB_AGENTS, ge=0)
+
+
+class ArgumentsSpec(_Part):
+    """Whether arguments that do not fit are repaired and coerced; by default each is INVALID_PARAM."""
+
+    repair: bool = False
+    coerce: bool = False
+
+
 class AgentSpec(_Part):
     """The built-in pipeline's settings.
 
-    ``tools`` are built-ins by name, or their definitions frozen as a request has them; without it all are offered.
+    ``tools`` are built-ins by name, or their definitions frozen as a request has them; without it all but the optional
+    ones are offered. ``sub_agent`` is for those that the tool Task starts.
     """
 
     model: str = "scripted"
@@ -80,15 +100,18 @@ class AgentSpec(_Part):
     mode: RuntimeMode = RuntimeMode.NORMAL
     ask: Literal["deny", "allow"] = "deny"
     require_read: bool = False
+    arguments: ArgumentsSpec = ArgumentsSpec()
     tool_choice: str | dict[str, Any] | list[str | dict[str, Any]] | None = None
     parameters: dict[str, Any] = Field(default_factory=dict)
     step_limit: int = Field(default=STEP_LIMIT, ge=1)
     repeat_limit: int = Field(default=REPEAT_LIMIT, ge=0)
     retries: int = Field(default=0, ge=0)
+    call_in_text_limit: int = Field(default=CALL_IN_TEXT_LIMIT, ge=0)
     check_capabilities: bool = False
     bash_timeout_s: float = Field(default=120.0, gt=0)
     budget: BudgetSpec = BudgetSpec()
     breaker: BreakerSpec = BreakerSpec()
+    sub_agent: SubAgentSpec = SubAgentSpec()
 
 
 class EventSpec(_Part):
@@ -121,10 +144,43 @@ class ErrorSpec(_Part):
     message: str = "scripted error"
 
 
+class EditSpec(_Part):
+    """An edit for any agent: ``old``, which stands once in the file (``all``: anywhere), becomes ``new``."""
+
+    path: str = Field(min_length=1)
+    old: str = Field(min_length=1)
+    new: str
+    all: bool = False
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> EditSpec:
+        if self.old == self.new:
+            raise ValueError("old and new are the same text")
+        return self
+
+
+def _as_list(value: object) -> object:
+    return value if value is None or isinstance(value, list) else [value]
+
+
+_Text = Annotated[str, Field(min_length=1)]
+_Texts = Annotated[list[_Text], BeforeValidator(_as_list, json_schema_input_type=_Text | list[_Text])]
+_Edits = Annotated[list[EditSpec], BeforeValidator(_as_list, json_schema_input_type=EditSpec | list[EditSpec])]
+"""One, or a list of them."""
+
+
 class TurnSpec(_Part):
-    """One scripted answer of the model; ``before`` happens when it is asked for. ``repeat`` gives it several times."""
+    """One scripted answer of the model; ``before`` happens when it is asked for. ``repeat`` gives it several times.
+
+    ``read``, ``edit`` and ``bash`` (one or a list of each) and ``finish`` are for any agent: they become calls of the
+    tools that it offers. ``calls`` name an agent's own tools.
+    """
 
     text: str | None = None
+    read: _Texts = Field(default_factory=list)
+    edit: _Edits = Field(default_factory=list)
+    bash: _Texts = Field(default_factory=list)
+    finish: str | None = None
     calls: list[CallSpec] = Field(default_factory=list)
     finish_reason: str | None = None
     usage: dict[str, Any] | None = None
@@ -134,9 +190,36 @@ class TurnSpec(_Part):
     cut: bool = False
     repeat: int = Field(default=1, ge=1)
 
+    @model_validator(mode="after")
+    def _finishes_alone(self) -> TurnSpec:
+        if self.finish is not None and (self.neutral or self.calls or self.text is not None):
+            raise ValueError("a turn that finishes does nothing else: its text is what finish says")
+        return self
+
+    @property
+    def neutral(self) -> list[str | EditSpec]:
+        """What the turn does with whatever tools the agent has."""
+        return [*self.read, *self.edit, *self.bash]
+
+    @property
+    def is_neutral(self) -> bool:
+        """Whether the answer depends on the agent: on its tools, or on its folder."""
+        texts = [self.text, *(call.arguments_text() for call in self.calls)]
+        return bool(self.neutral) or self.finish is not None or any(CWD in text for text in texts if text)
+
+
+def _fault(value: object) -> Fault:
+    try:
+        return read_fault(value)
+    except InputError as error:
+        raise ValueError(f"{error.what} ({error.hint})" if error.hint else error.what) from error
+
 
 class PlayerSpec(_Part):
     """What answers: a ``script`` or a ``cassette`` (a path relative to the scenario). ``models`` is ``/v1/models``.
+
+    ``strict`` refuses requests as a strict provider does; ``faults`` happen between the agent and what answers.
+    ``side`` is the text for what an agent asks beside the script, without tools: a title, a summary.
 
     With both, the cassette answers, and the script from the first miss on where the run's policy says so.
     """
@@ -144,6 +227,9 @@ class PlayerSpec(_Part):
     script: list[TurnSpec] | None = None
     cassette: str | None = None
     models: list[dict[str, Any]] = Field(default_factory=list)
+    side: str | None = None
+    strict: bool = False
+    faults: list[Annotated[Fault, PlainValidator(_fault)]] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _a_player(self) -> PlayerSpec:
@@ -230,8 +316,8 @@ class TokenExpectation(_Part):
     baseline: TokenBaseline | None = None
 
 
-class Expectations(_Part):
-    """What must hold of a run.
+class LaneExpectation(_Part):
+    """What must hold of one conversation.
 
     ``outcome`` is how it ends, or a list of ends that will do; ``calls`` are all its calls in order, ``batches`` those
     of each step with calls.
@@ -243,16 +329,22 @@ class Expectations(_Part):
     steps: int | None = None
     calls: list[CallExpectation] | None = None
     batches: list[list[BatchExpectation]] | None = None
-    files: dict[str, str | FileExpectation] = Field(default_factory=dict)
     tools: list[ShownExpectation] = Field(default_factory=list)
     budget: BudgetExpectation | None = None
-    tokens: TokenExpectation | None = None
     notes: str | TextSpec | None = None
 
     @property
     def outcomes(self) -> tuple[LoopStatus, ...]:
         """The ends that will do."""
         return (self.outcome,) if isinstance(self.outcome, LoopStatus) else tuple(self.outcome)
+
+
+class Expectations(LaneExpectation):
+    """What must hold of a run: of its main conversation, of those of its sub-agents by name, and of all together."""
+
+    lanes: dict[str, LaneExpectation] = Field(default_factory=dict)
+    files: dict[str, str | FileExpectation] = Field(default_factory=dict)
+    tokens: TokenExpectation | None = None
 
 
 class Scenario(_Part):
@@ -327,5 +419,7 @@ def _in_document(data: Any, location: tuple[int | str, ...]) -> Location:
 
 
 def _known_keys() -> list[str]:
-    parts: list[type[BaseModel]] = [*_Part.__subclasses__(), *TextSpec.__subclasses__()]
+    parts: list[type[BaseModel]] = [
+        *_Part.__subclasses__(), *TextSpec.__subclasses__(), *LaneExpectation.__subclasses__()
+    ]  # fmt: skip
     return sorted({key for part in parts for key in part.model_fields} - {"path"})

@@ -1,4 +1,4 @@
-"""What a run does where its requests and its cassette part."""
+"""What a run does where its requests and its cassette part, and what goes wrong in it on purpose."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 from harness.cassette.drift import DriftClass
 from harness.errors import InputError
+from harness.wire.faults import Fault
 
 OnMiss = Literal["stop", "script", "live"]
 
@@ -17,13 +18,16 @@ class ReplayPolicy:
     """``allow_drift`` names the classes in which requests may differ from the recorded ones; every output is marked.
 
     ``on_miss`` says who answers after a divergence: nobody, the scenario's script, or the live model at the endpoint
-    of the agent's model. Nothing is mixed silently: such a run never passes.
+    of the agent's model. Nothing is mixed silently: such a run never passes. ``faults`` are injected after those of
+    the scenario; ``seed`` chooses where they leave something open.
     """
 
     allow_drift: frozenset[DriftClass] = frozenset()
     on_miss: OnMiss = "stop"
     endpoints: Mapping[str, str] = field(default_factory=dict)
     api_key: str = "none"
+    faults: tuple[Fault, ...] = ()
+    seed: int = 0
 
     @classmethod
     def parse(

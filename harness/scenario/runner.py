@@ -14,24 +14,32 @@ from harness.cassette.dialects import load_cassette
 from harness.cassette.drift import Drift
 from harness.cassette.scrubbing import Scrubber, recordable
 from harness.errors import InputError
+from harness.pipeline.argument_policy import ArgumentPolicy
 from harness.pipeline.budget import BudgetPolicy
 from harness.pipeline.circuit_breaker import CircuitBreaker
 from harness.pipeline.executor import ToolExecutor
 from harness.pipeline.history import History
-from harness.pipeline.loop import LoopConfig, LoopResult, ReActLoop, StepRecord
+from harness.pipeline.loop import LoopConfig, LoopResult, ReActLoop
 from harness.pipeline.orchestrator import ToolOrchestrator
 from harness.pipeline.permissions import ask_allows, ask_denies
 from harness.pipeline.registry import ToolRegistry
+from harness.pipeline.sub_agent import SubAgentPolicy, SubAgents
 from harness.pipeline.workspace import Workspace
 from harness.play.cassette_player import CassettePlayer
 from harness.play.client import openai_client
+from harness.play.faulty_player import FaultyPlayer
 from harness.play.live import LivePlayer
 from harness.play.player import MissError, Player
-from harness.play.script import ScriptedCall, ScriptedTurn, ScriptPlayer
+from harness.play.script import ScriptPlayer
+from harness.play.strict_player import StrictPlayer
 from harness.play.transport import PlayerTransport, RecordingTransport
-from harness.scenario.format import Scenario, TurnSpec
+from harness.scenario.drift_events import note_allowed_drift
+from harness.scenario.format import BudgetSpec, Scenario
+from harness.scenario.incidents import explain_refusals, note_incidents
 from harness.scenario.policy import ReplayPolicy
 from harness.scenario.tools import register_tools
+from harness.scenario.turns import script_turn
+from harness.scenario.watching import RunWatcher
 from harness.scenario.workspace import ALIAS, contents, happen, lay_out
 from harness.seams import ManualClock, SequentialIds, SystemClock
 from harness.trace.run import Run
@@ -45,7 +53,8 @@ class ScenarioRun:
     ``files_before`` and ``files_after`` are the workspace's bytes by path. ``miss`` explains a request that nothing
     answered. ``unused`` says what the player was not asked for, ``drift`` by exchange what was allowed to differ,
     ``diverged`` who answered after a miss (empty where nobody did). ``root`` is the folder, gone by now. ``scrubber``
-    has scrubbed the exchanges and gives the rest of the run the same placeholders.
+    has scrubbed the exchanges and gives the rest of the run the same placeholders. ``faults`` are those injected,
+    ``idle_faults`` those of them that changed nothing.
     """
 
     scenario: Scenario
@@ -60,6 +69,8 @@ class ScenarioRun:
     drift: list[tuple[int, Drift]] = field(default_factory=list)
     diverged: str = ""
     scrubber: Scrubber = field(default_factory=Scrubber)
+    faults: list[str] = field(default_factory=list)
+    idle_faults: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -70,6 +81,7 @@ class _Stage:
     workspace: Workspace
     clock: ManualClock
     registry: ToolRegistry
+    sub_agents: SubAgents
 
 
 def run_scenario(scenario: Scenario, policy: ReplayPolicy | None = None) -> ScenarioRun:
@@ -77,7 +89,7 @@ def run_scenario(scenario: Scenario, policy: ReplayPolicy | None = None) -> Scen
     with _stage(scenario) as stage:
         if scenario.player.cassette is not None:
             return _with_cassette(stage, policy or ReplayPolicy())
-        return _with_script(stage)
+        return _with_script(stage, policy or ReplayPolicy())
 
 
 def record_scenario(
@@ -119,17 +131,17 @@ def _stage(scenario: Scenario) -> Iterator[_Stage]:
         except ValueError as error:
             raise InputError(f"agent.breaker: {error}", where=str(scenario.path)) from error
         registry = ToolRegistry(breaker)
+        sub_agents = SubAgents(_sub_agent_policy(scenario))
         try:
-            register_tools(registry, scenario.agent, workspace)
+            register_tools(registry, scenario.agent, workspace, sub_agents)
         except ValueError as error:
             raise InputError(f"agent.tools: {error}", where=str(scenario.path)) from error
-        yield _Stage(scenario, workspace, clock, registry)
+        yield _Stage(scenario, workspace, clock, registry, sub_agents)
 
 
-def _with_script(stage: _Stage) -> ScenarioRun:
+def _with_script(stage: _Stage, policy: ReplayPolicy) -> ScenarioRun:
     player = _script_player(stage)
-    transport = PlayerTransport(player)
-    outcome = _drive(stage, transport, lambda: transport.exchanges)
+    outcome = _play(stage, player, policy)
     outcome.unused = [f"turn {number + 1} of the script" for number in range(player.played, len(player.turns))]
     return outcome
 
@@ -141,8 +153,9 @@ def _script_player(stage: _Stage) -> ScriptPlayer:
         for event in turns[number].before:
             happen(event, stage.workspace, stage.clock)
 
-    scripted = [_scripted(turn, number) for number, turn in enumerate(turns)]
-    return ScriptPlayer(scripted, stage.scenario.player.models, before)
+    scripted = [script_turn(turn, number, ALIAS) for number, turn in enumerate(turns)]
+    spec = stage.scenario.player
+    return ScriptPlayer(scripted, spec.models, before, spec.side)
 
 
 def _with_cassette(stage: _Stage, policy: ReplayPolicy) -> ScenarioRun:
@@ -150,13 +163,28 @@ def _with_cassette(stage: _Stage, policy: ReplayPolicy) -> ScenarioRun:
     with ExitStack() as stack:
         fallback = _fallback(stage, policy, stack)
         player = CassettePlayer(cassette, allow_drift=policy.allow_drift, fallback=fallback)
-        transport = PlayerTransport(_UnderAlias(player, str(stage.workspace.root)))
-        outcome = _drive(stage, transport, lambda: transport.exchanges)
+        outcome = _play(stage, _UnderAlias(player, str(stage.workspace.root)), policy)
     outcome.unused = [f"exchange {exchange.index} of {cassette.path.name}" for exchange in player.unused]
     outcome.drift = player.drifted
+    note_allowed_drift(outcome.run, cassette, player.drifted)
     if player.miss is not None:
         outcome.miss = str(player.miss)
         outcome.diverged = "" if fallback is None else f"the {policy.on_miss}"
+    return outcome
+
+
+def _play(stage: _Stage, player: Player, policy: ReplayPolicy) -> ScenarioRun:
+    """Run against ``player`` behind what the scenario and the policy put in front of it."""
+    spec = stage.scenario.player
+    upstream = StrictPlayer(player) if spec.strict else player
+    faulty = FaultyPlayer(upstream, [*spec.faults, *policy.faults], policy.seed)
+    transport = PlayerTransport(faulty)
+    outcome = _drive(stage, transport, lambda: transport.exchanges)
+    note_incidents(outcome.run, faulty.incidents)
+    outcome.faults = [fault.text for fault in faulty.faults]
+    outcome.idle_faults = [fault.text for fault in faulty.idle]
+    if outcome.faults:
+        outcome.run.facts["faults"] = outcome.faults
     return outcome
 
 
@@ -198,32 +226,35 @@ def _drive(
 ) -> ScenarioRun:
     scenario, agent = stage.scenario, stage.scenario.agent
     run = Run(scenario.name, "scenario", str(scenario.path))
-    lane = run.lane("main")
-    requests: list[dict[str, object]] = []
+    watcher = RunWatcher(run, exchanges)
+    main = watcher.main
     before = contents(stage.workspace)
     miss: str | None = None
     result: LoopResult | None = None
 
-    def on_step(record: StepRecord) -> None:
-        requests.append(record.request)
-        seen = len([exchange for exchange in exchanges() if exchange.is_chat])
-        run.add_step(lane, record, seen - 1 if seen else None)
-
     with openai_client(transport, **client_options) as client:
+        loop = ReActLoop(
+            client,
+            _orchestrator(stage),
+            _config(scenario),
+            _history(scenario),
+            on_step=main.on_step,
+            on_answer=main.on_answer,
+        )
+        stage.sub_agents.connect(loop, watcher.sub_agent)
         try:
-            loop = ReActLoop(client, _orchestrator(stage), _config(scenario), _history(scenario), on_step=on_step)
             result = loop.run(scenario.prompt)
+            main.on_end(result)
         except MissError as error:
             miss = str(error)
-            lane.outcome, lane.reason = "miss", miss.splitlines()[0]
-    if result is not None:
-        run.finish(lane, result)
+            main.on_failure(error)
     scrubber = scrubber or Scrubber()
     run.exchanges = [recordable(exchange, scrubber) for exchange in exchanges() if exchange.is_chat]
     run.facts = {"model": agent.model, "stream": agent.stream}
+    explain_refusals(run)
     root = str(stage.workspace.root)
     return ScenarioRun(
-        scenario, run, result, requests, before, contents(stage.workspace), root, miss, scrubber=scrubber
+        scenario, run, result, watcher.requests, before, contents(stage.workspace), root, miss, scrubber=scrubber
     )
 
 
@@ -235,13 +266,24 @@ def _orchestrator(stage: _Stage) -> ToolOrchestrator:
         mode=agent.mode,
         ask=ask_allows if agent.ask == "allow" else ask_denies,
         require_read=agent.require_read,
+        arguments=ArgumentPolicy(agent.arguments.repair, agent.arguments.coerce),
         clock=stage.clock,
     )
-    try:
-        budget = BudgetPolicy(agent.budget.per_result_bytes, agent.budget.total_bytes, agent.budget.max_calls)
-    except ValueError as error:
-        raise InputError(f"agent.budget: {error}", where=str(stage.scenario.path)) from error
+    budget = _budget(agent.budget, "agent.budget", stage.scenario)
     return ToolOrchestrator(executor, budget=budget, ids=SequentialIds())
+
+
+def _budget(spec: BudgetSpec, key: str, scenario: Scenario) -> BudgetPolicy:
+    try:
+        return BudgetPolicy(spec.per_result_bytes, spec.total_bytes, spec.max_calls)
+    except ValueError as error:
+        raise InputError(f"{key}: {error}", where=str(scenario.path)) from error
+
+
+def _sub_agent_policy(scenario: Scenario) -> SubAgentPolicy:
+    spec = scenario.agent.sub_agent
+    budget = _budget(spec.budget, "agent.sub_agent.budget", scenario)
+    return SubAgentPolicy(spec.step_limit, spec.system, budget, spec.max_sub_agents)
 
 
 def _config(scenario: Scenario) -> LoopConfig:
@@ -254,6 +296,7 @@ def _config(scenario: Scenario) -> LoopConfig:
         step_limit=agent.step_limit,
         retries=agent.retries,
         repeat_limit=agent.repeat_limit,
+        call_in_text_limit=agent.call_in_text_limit,
         check_capabilities=agent.check_capabilities,
     )
 
@@ -261,28 +304,6 @@ def _config(scenario: Scenario) -> LoopConfig:
 def _history(scenario: Scenario) -> History:
     system = scenario.agent.system
     return History([] if system is None else [{"role": "system", "content": system}])
-
-
-def _scripted(turn: TurnSpec, number: int) -> ScriptedTurn:
-    calls = tuple(
-        ScriptedCall(
-            call.tool,
-            call.arguments_text(),
-            call.id if "id" in call.model_fields_set else f"call_{number + 1}_{position + 1}",
-        )
-        for position, call in enumerate(turn.calls)
-    )
-    reason = turn.finish_reason or ("tool_calls" if calls else "stop")
-    return ScriptedTurn(
-        text=turn.text,
-        calls=calls,
-        finish_reason=None if turn.cut else reason,
-        usage=turn.usage,
-        fragment=turn.fragment,
-        done=not turn.cut,
-        error_status=turn.error.status if turn.error else None,
-        error_message=turn.error.message if turn.error else "",
-    )
 
 
 def _under_alias(exchange: Exchange, root: str) -> Exchange:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterable
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,14 @@ import orjson
 
 from harness.errors import InputError
 from harness.files import write_atomically
-from harness.trace.run import FORMAT, VERSION, CallRecord, Lane, Run, Step
+from harness.trace.run import FORMAT, VERSION, CallRecord, Lane, Run, Step, Trial
 from harness.wire.exchange import Chunk, Exchange, Headers, Request, Response
 from harness.wire.secrets import Scrubber
+
+_LATER = tuple(
+    (field.name, field.default) for field in fields(Step) if field.name in ("before", "duration_s", "cost_usd")
+)
+"""Fields of a step that are written only where they say something."""
 
 
 def save_run(
@@ -43,7 +48,8 @@ def save_run(
         "kind": run.kind,
         "source": run.source,
         "facts": run.facts,
-        "lanes": [asdict(lane) for lane in run.lanes],
+        "lanes": [_lane_document(lane) for lane in run.lanes],
+        **({"trial": asdict(run.trial)} if run.trial is not None else {}),
     }
     content = scrubber.document(orjson.dumps(document, option=orjson.OPT_INDENT_2)) + b"\n"
     write_atomically(folder / "run.json", change(content))
@@ -64,6 +70,7 @@ def load_run(folder: Path) -> Run:
             lanes=[_lane(lane) for lane in document["lanes"]],
             exchanges=[_exchange(line) for line in _read_lines(folder / "exchanges.jsonl")],
             events=_read_lines(folder / "events.jsonl"),
+            trial=Trial(**document["trial"]) if "trial" in document else None,
         )
     except (FileNotFoundError, NotADirectoryError) as error:
         raise InputError("there is no run here", where=str(error.filename)) from error
@@ -89,6 +96,17 @@ def _read_lines(path: Path) -> list[Any]:
     return [orjson.loads(line) for line in path.read_bytes().splitlines() if line]
 
 
+def _lane_document(lane: Lane) -> dict[str, Any]:
+    document = asdict(lane)
+    for step in document["steps"]:
+        for name, default in _LATER:
+            if step[name] == default:
+                del step[name]
+    if not document["after"]:
+        del document["after"]
+    return document
+
+
 def _lane(document: dict[str, Any]) -> Lane:
     steps = [
         Step(
@@ -97,12 +115,13 @@ def _lane(document: dict[str, Any]) -> Lane:
                 "tools": tuple(step["tools"]),
                 "anomalies": tuple(step["anomalies"]),
                 "notes": tuple(step["notes"]),
+                "before": tuple(step.get("before", ())),
                 "calls": tuple(CallRecord(**call) for call in step["calls"]),
             }
         )
         for step in document["steps"]
     ]
-    return Lane(**{**document, "steps": steps})
+    return Lane(**{**document, "steps": steps, "after": tuple(document.get("after", ()))})
 
 
 def _exchange_document(exchange: Exchange) -> dict[str, Any]:

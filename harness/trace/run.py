@@ -43,7 +43,11 @@ class CallRecord:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One model call. ``exchange`` is its position in the run's exchanges, None where there was no response."""
+    """One model call. ``exchange`` is its position in the run's exchanges, None where there was no response.
+
+    The last three are of imported trajectories, whose steps have no exchange: the messages that were said since the
+    step before, results apart; the seconds that the answer took; and its price in US dollars, as recorded.
+    """
 
     index: int
     exchange: int | None
@@ -58,22 +62,52 @@ class Step:
     calls: tuple[CallRecord, ...]
     error: str | None
     notes: tuple[str, ...]
+    before: tuple[dict[str, Any], ...] = ()
+    duration_s: float | None = None
+    cost_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Which attempt at which task a run is, for comparing models on the same tasks, and what was recorded of it.
+
+    ``task`` is the same text for every model that did the task; ``number`` counts a model's attempts at it from 0.
+    ``reward`` is the recorded one, None where nothing was graded. ``infrastructure_error`` says why the run tells
+    nothing of the model; then the reward, if there is one, does not count. ``cost_usd`` (US dollars), ``duration_s``
+    (seconds) and ``started`` (a date and time, as written in the source) are None where the source has none.
+    """
+
+    task: str
+    number: int
+    model: str
+    reward: float | None = None
+    infrastructure_error: str | None = None
+    cost_usd: float | None = None
+    duration_s: float | None = None
+    started: str | None = None
 
 
 @dataclass(slots=True)
 class Lane:
-    """One conversation; ``outcome`` and ``reason`` say how it ended."""
+    """One conversation; ``outcome`` and ``reason`` say how it ended.
+
+    ``after`` is of imported trajectories: the messages behind the last step.
+    """
 
     name: str
     steps: list[Step] = field(default_factory=list)
     outcome: str = ""
     reason: str = ""
     final_text: str | None = None
+    after: tuple[dict[str, Any], ...] = ()
 
 
 @dataclass(slots=True)
 class Run:
-    """Everything that happened: lanes, the exchanges they link to, and the pipeline's events in order."""
+    """Everything that happened: lanes, the exchanges they link to, and the pipeline's events in order.
+
+    ``trial`` is for runs that are attempts at a task among others, None for the rest.
+    """
 
     name: str
     kind: str
@@ -82,6 +116,7 @@ class Run:
     exchanges: list[Exchange] = field(default_factory=list)
     events: list[dict[str, Any]] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
+    trial: Trial | None = None
 
     def lane(self, name: str) -> Lane:
         """Begin a lane."""
@@ -167,7 +202,8 @@ def _events_of(lane: str, record: StepRecord) -> list[dict[str, Any]]:
     if record.outcome is not None:
         events += [
             {**head, "event": "plan", "call": plan.tool_call_id, "tool": plan.tool_name,
-             "concurrency_safe": plan.concurrency_safe, "parse_error": plan.parse_error}
+             "concurrency_safe": plan.concurrency_safe, "parse_error": plan.parse_error,
+             **({} if plan.received_name is None else {"received_name": plan.received_name})}
             for plan in record.outcome.plans
         ]  # fmt: skip
         events += [

@@ -5,11 +5,13 @@ Everything above `wire` reads these types only, so that another API needs a pars
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import orjson
+
+from harness.wire.leaks import is_call_in_text
 
 Status = Literal["complete", "incomplete", "truncated", "error"]
 
@@ -63,8 +65,8 @@ class ModelTurn:
     anomalies: tuple[Anomaly, ...] = field(default=())
 
 
-def parse_completion(body: bytes) -> ModelTurn:
-    """Read the JSON body of an answer that was not streamed.
+def parse_completion(body: bytes, tool_names: Collection[str] = ()) -> ModelTurn:
+    """Read the JSON body of an answer that was not streamed; ``tool_names`` are the names the request offered.
 
     Leading white space is accepted (several gateways send it). Raises ValueError when the body is no JSON object.
     """
@@ -97,9 +99,12 @@ def parse_completion(body: bytes) -> ModelTurn:
     message = {"role": "assistant", **message} if isinstance(message, dict) else {"role": "assistant", "content": None}
     calls, legacy = _calls_of(message, anomalies)
     reason = _text(choice.get("finish_reason"))
+    content = text_of(message.get("content"))
+    if not calls and is_call_in_text(content, tool_names):
+        anomalies.append(Anomaly("call_in_text", 0, "the message is a call, written as text: nothing of it is run"))
     return ModelTurn(
         message=message,
-        content=text_of(message.get("content")),
+        content=content,
         tool_calls=calls,
         finish_reason=reason,
         status=turn_status(reason, done=reason is not None or bool(calls), error=error),
@@ -131,15 +136,17 @@ def hit_output_limit(turn: ModelTurn, max_tokens: int | None) -> bool:
     return False
 
 
-def turn_status(finish_reason: str | None, *, done: bool, error: object) -> Status:
+def turn_status(finish_reason: str | None, *, done: bool, error: object, lost: bool = False) -> Status:
     """How far a turn can be trusted; the design's rule of completeness, in one place.
 
     A finish_reason or ``[DONE]`` makes a turn complete; an error object outweighs both; ``length`` means that the
     model ran into its limit and its last call may be cut. An empty finish_reason says nothing: some servers send
-    one in every chunk.
+    one in every chunk. ``lost`` says that a part of the answer could not be read: what is left is not the whole.
     """
     if error:
         return "error"
+    if lost:
+        return "incomplete"
     if finish_reason == "length":
         return "truncated"
     return "complete" if finish_reason or done else "incomplete"

@@ -1,63 +1,64 @@
 """Streamed deltas put together to one assistant message.
 
-The rule for arguments: **plain concatenation of the fragments wins whenever it is valid JSON.** Only for a complete
-stream where it is not may another reading be taken, and only if exactly one other reading is a JSON object; the
-anomaly says which. Nothing is parsed before the stream has ended (seed 002: a partial arguments text must not be
-parsed or run), except to tell whether a *new call* begins on an index already in use, where the bug reports ask for
-completeness as evidence (A03 against A07).
+**Completeness.** A turn is complete when a finish_reason or ``[DONE]`` was read (`harness.wire.chat.turn_status` is the
+one place that says so), and not when a text happens to parse: arguments may be valid JSON and go on (A29). An event
+that was to hold a chunk and cannot be read, before the turn has finished, leaves it incomplete: what it held is lost.
+
+**Arguments.** Plain concatenation wins whenever it is valid JSON; see `harness.wire.readings` for the rest of the rule.
+Nothing is parsed before the stream has ended (seed 002: a partial arguments text must not be parsed or run), except
+to tell whether a *new call* begins on an index already in use (`harness.wire.open_calls`), where the bug reports ask
+for completeness as evidence (A03 against A07).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from itertools import pairwise
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, NamedTuple
 
 import orjson
 
 from harness.wire.chat import Anomaly, ModelTurn, ToolCall, arguments_text, error_of, text_of, turn_status
-from harness.wire.json_text import is_json, is_json_object
+from harness.wire.leaks import is_call_in_text
+from harness.wire.open_calls import OpenCall, OpenCalls
+from harness.wire.readings import Reading, read_arguments, read_name
 from harness.wire.sse import SSEEvent, SSEParser
 
 _DONE = b"[DONE]"
 _KNOWN_DELTA_KEYS = frozenset({"role", "content", "refusal", "tool_calls", "function_call"})
 _KNOWN_CALL_KEYS = frozenset({"index", "id", "type", "function"})
+# Some servers send these in every chunk; once is enough to know.
+_NOTED_ONCE = frozenset({"finish_reason_empty", "function_call_beside_tool_calls", "id_repeated"})
 
 
-class _OpenCall:
-    """A call while its fragments arrive."""
+class Delta(NamedTuple):
+    """One thing that an event added: ``kind`` says to what, ``text`` what, ``call`` to which call, by its place.
 
-    __slots__ = ("extras", "fragments", "id", "legacy", "names")
+    Kinds are ``role``, ``content``, ``refusal``, a call's ``id``, ``name`` and ``arguments``, ``finish_reason``,
+    ``usage``, ``error``, ``done``, and the names of fields beyond the protocol; what is no text there is JSON here.
+    ``at`` is the event, counted from 0.
+    """
 
-    def __init__(self, *, legacy: bool = False) -> None:
-        self.id: str | None = None
-        self.names: list[str] = []
-        self.fragments: list[str] = []
-        self.extras: dict[str, Any] = {}
-        self.legacy = legacy
-
-    def arguments_complete(self) -> bool:
-        # Looking at the last fragment first keeps streams linear in which every delta raises this question.
-        last = self.fragments[-1].rstrip() if self.fragments else ""
-        return (not last or last.endswith("}")) and is_json_object("".join(self.fragments))
+    at: int
+    kind: str
+    text: str
+    call: int | None = None
 
 
 class DeltaAssembler:
     """Takes events or parsed chunks, gives a `ModelTurn` at the end.
 
     ``tool_names`` are the names the request offered; they settle whether a name sent in two pieces was split or
-    repeated (bug report A08).
+    repeated (bug report A08). With ``keep_deltas`` everything taken is also listed in ``deltas``.
     """
 
-    def __init__(self, tool_names: Collection[str] = ()) -> None:
+    def __init__(self, tool_names: Collection[str] = (), *, keep_deltas: bool = False) -> None:
         self._tool_names = frozenset(tool_names)
         self._content: list[str] = []
         self._refusal: list[str] = []
         self._extras: dict[str, Any] = {}
         self._extra_texts: dict[str, list[str]] = {}
         self._content_seen = False
-        self._calls: list[_OpenCall] = []
-        self._by_index: dict[int, _OpenCall] = {}
+        self._calls = OpenCalls(self._note)
         self._choice: int | None = None
         self._finish_reason: str | None = None
         self._usage: dict[str, Any] | None = None
@@ -66,7 +67,10 @@ class DeltaAssembler:
         self._response_id: str | None = None
         self._role = "assistant"
         self._anomalies: list[Anomaly] = []
+        self._once: set[str] = set()
+        self._lost = False
         self._at = -1
+        self.deltas: list[Delta] | None = [] if keep_deltas else None
         self.done = False
 
     @property
@@ -76,26 +80,26 @@ class DeltaAssembler:
 
     def feed_event(self, event: SSEEvent) -> None:
         """Take one event of the stream."""
+        data, kind, _, _, terminated = event
         self._at += 1
-        data = event.data.strip()
-        if data == _DONE:
-            self.done = True
-            return
-        if not event.terminated:
-            self._note("event_not_terminated")
-        if not data:
-            self._note("empty_event")
-            return
         try:
             chunk = orjson.loads(data)
         except orjson.JSONDecodeError as error:
-            if event.event != "error":
-                self._note("broken_json", str(error))
-                return
-            chunk = None
-        if event.event == "error" and not (isinstance(chunk, dict) and error_of(chunk)):
-            chunk = {"error": chunk if chunk and isinstance(chunk, dict) else data.decode("utf-8", "replace")}
+            self._take_unparsed(data.strip(), error, event)
+            return
+        if terminated and kind != "error" and self._goes_on(chunk):
+            return
+        if not terminated:
+            self._note("event_not_terminated")
+        if kind == "error" and not (isinstance(chunk, dict) and error_of(chunk)):
+            chunk = _error_chunk(chunk, data)
         self._take(chunk)
+
+    def feed_events(self, events: Iterable[SSEEvent]) -> None:
+        """Take the next events of the stream."""
+        feed = self.feed_event
+        for event in events:
+            feed(event)
 
     def feed_chunk(self, chunk: object) -> None:
         """Take one parsed chunk (the JSON document of an event)."""
@@ -103,19 +107,22 @@ class DeltaAssembler:
         self._take(chunk)
 
     def finish(self) -> ModelTurn:
-        """The stream has ended: everything that arrived, as one turn."""
-        status = turn_status(self._finish_reason, done=self.done, error=self._error)
+        """Everything that has arrived, as one turn, as if the stream ended here; more can be fed afterwards."""
+        status = turn_status(self._finish_reason, done=self.done, error=self._error, lost=self._lost)
         complete = status in ("complete", "truncated")
-        calls = [self._finished_call(call, complete=complete) for call in self._calls]
-        self._note_shared_ids(calls)
+        found: list[Anomaly] = []
+        calls = [self._finished_call(call, found, complete=complete) for call in self._calls]
+        self._find_shared_ids(calls, found)
         content = "".join(self._content) if self._content_seen else None
+        if complete and not calls and is_call_in_text(content, self._tool_names):
+            found.append(self._anomaly("call_in_text", "the message is a call, written as text: nothing of it is run"))
         message: dict[str, Any] = {"role": self._role, "content": content}
         if self._refusal:
             message["refusal"] = "".join(self._refusal)
         for key, texts in self._extra_texts.items():
             message[key] = "".join(texts)
         message.update(self._extras)
-        legacy = bool(self._calls) and all(call.legacy for call in self._calls)
+        legacy = bool(calls) and all(call.legacy for call in self._calls)
         if legacy:
             message["function_call"] = {"name": calls[0].name, "arguments": calls[0].arguments}
         elif calls:
@@ -133,11 +140,74 @@ class DeltaAssembler:
             model=self._model,
             response_id=self._response_id,
             legacy_function_call=legacy,
-            anomalies=tuple(self._anomalies),
+            anomalies=(*self._anomalies, *found),
         )
 
+    def _anomaly(self, code: str, detail: str = "") -> Anomaly:
+        return Anomaly(code, max(self._at, 0), detail)
+
     def _note(self, code: str, detail: str = "") -> None:
-        self._anomalies.append(Anomaly(code, max(self._at, 0), detail))
+        if code in _NOTED_ONCE:
+            if code in self._once:
+                return
+            self._once.add(code)
+        self._anomalies.append(self._anomaly(code, detail))
+
+    def _keep(self, kind: str, value: object, call: OpenCall | None = None) -> None:
+        if self.deltas is not None:
+            text = value if isinstance(value, str) else orjson.dumps(value).decode()
+            self.deltas.append(Delta(self._at, kind, text, None if call is None else call.number))
+
+    def _take_unparsed(self, data: bytes, error: ValueError, event: SSEEvent) -> None:
+        """An event whose data is no JSON: the end mark, an error in words, or something broken."""
+        if data == _DONE:
+            self.done = True
+            self._keep("done", "")
+            return
+        if not event.terminated:
+            self._note("event_not_terminated")
+        if not data:
+            self._note("empty_event")
+        elif event.event == "error":
+            self._take(_error_chunk(None, data))
+        else:
+            self._note("broken_json", str(error))
+            # Keep-alives in words are no chunks.
+            self._lost = self._lost or (data.startswith(b"{") and not self._finish_reason)
+
+    def _goes_on(self, chunk: object) -> bool:
+        """Take a chunk that holds the next fragment of a known call and nothing else, as most do.
+
+        It does what `_take` does with such a chunk, without asking for what is not there. Any other chunk is left
+        alone, and the answer is False.
+        """
+        if type(chunk) is not dict or self._model is None or self._response_id is None:
+            return False
+        choices = chunk.get("choices")
+        if type(choices) is not list or len(choices) != 1 or chunk.get("usage") is not None or "error" in chunk:
+            return False
+        choice = choices[0]
+        if type(choice) is not dict or choice.get("finish_reason") is not None or (choice.get("index") != self._choice):
+            return False
+        delta = choice.get("delta")
+        if type(delta) is not dict or len(delta) != 1:
+            return False
+        entries = delta.get("tool_calls")
+        if type(entries) is not list or len(entries) != 1:
+            return False
+        entry = entries[0]
+        if type(entry) is not dict or len(entry) != 2 or type(index := entry.get("index")) is not int:
+            return False
+        function = entry.get("function")
+        if type(function) is not dict or len(function) != 1 or type(text := function.get("arguments")) is not str:
+            return False
+        call = self._calls.by_index.get(index)
+        if call is None or not text:
+            return False
+        self._calls.append(call, text)
+        if self.deltas is not None:
+            self.deltas.append(Delta(self._at, "arguments", text, call.number))
+        return True
 
     def _take(self, chunk: object) -> None:
         if chunk is None:
@@ -149,10 +219,12 @@ class DeltaAssembler:
         if error := error_of(chunk):
             self._error = self._error or error
             self._note("error_in_stream", str(error.get("message", ""))[:200])
+            self._keep("error", error)
         if isinstance(usage := chunk.get("usage"), dict):
             if self._usage is not None and usage != self._usage:
                 self._note("usage_repeated", "the last one counts")
             self._usage = usage
+            self._keep("usage", usage)
         if self._model is None and isinstance(chunk.get("model"), str):
             self._model = chunk["model"]
         if self._response_id is None and isinstance(chunk.get("id"), str):
@@ -184,11 +256,12 @@ class DeltaAssembler:
         reason = choice.get("finish_reason")
         if isinstance(reason, str):
             if not reason:
-                self._note_once("finish_reason_empty")
+                self._note("finish_reason_empty")
             elif self._finish_reason:
                 self._note("finish_reason_repeated", reason)
             if reason or self._finish_reason is None:
                 self._finish_reason = reason
+            self._keep("finish_reason", reason)
 
     def _take_delta(self, delta: Mapping[str, Any]) -> None:
         entries = delta.get("tool_calls")
@@ -198,47 +271,48 @@ class DeltaAssembler:
                     self._take_call_delta(entry)
                 else:
                     self._note("call_delta_not_an_object")
-        if "content" in delta:
-            self._take_content(delta["content"])
         for key, value in delta.items():
-            if key not in _KNOWN_DELTA_KEYS:
+            if key == "content":
+                self._take_content(value)
+            elif key not in _KNOWN_DELTA_KEYS and value is not None:
                 self._take_extra(key, value)
-        if isinstance(delta.get("refusal"), str):
-            self._refusal.append(delta["refusal"])
-        if isinstance(delta.get("role"), str) and delta["role"]:
-            self._role = delta["role"]
+        if isinstance(refusal := delta.get("refusal"), str):
+            self._refusal.append(refusal)
+            self._keep("refusal", refusal)
+        if isinstance(role := delta.get("role"), str) and role:
+            self._role = role
+            self._keep("role", role)
         if isinstance(legacy := delta.get("function_call"), dict):
             self._take_legacy(legacy)
 
     def _take_content(self, content: object) -> None:
-        if isinstance(content, str):
-            self._content_seen = True
-            self._content.append(content)
-        elif content is not None:
+        if content is None:
+            return
+        if not isinstance(content, str):
             self._note("content_not_text")
-            self._content_seen = True
-            self._content.append(text_of(content) or "")
+            content = text_of(content) or ""
+        self._content_seen = True
+        self._content.append(content)
+        self._keep("content", content)
 
     def _take_extra(self, key: str, value: object) -> None:
         """Fields that other providers add (reasoning and the like) are kept as they are spread over the deltas."""
-        if value is None:
-            return
         if isinstance(value, str):
             self._extra_texts.setdefault(key, []).append(value)
         elif isinstance(value, list) and isinstance(self._extras.get(key, []), list):
             self._extras.setdefault(key, []).extend(value)
         else:
             self._extras[key] = value
+        self._keep(key, value)
 
     def _take_legacy(self, legacy: Mapping[str, Any]) -> None:
-        if not self._calls:
-            self._calls.append(_OpenCall(legacy=True))
-        call = self._calls[0]
+        call = self._calls[0] if self._calls else self._calls.open(legacy=True)
         if not call.legacy:
-            self._note_once("function_call_beside_tool_calls")
+            self._note("function_call_beside_tool_calls")
             return
-        if isinstance(legacy.get("name"), str) and legacy["name"]:
-            call.names.append(legacy["name"])
+        if isinstance(name := legacy.get("name"), str) and name:
+            call.names.append(name)
+            self._keep("name", name, call)
         self._append_arguments(call, legacy.get("arguments"))
 
     def _take_call_delta(self, entry: Mapping[str, Any]) -> None:
@@ -246,172 +320,65 @@ class DeltaAssembler:
         function = function if isinstance(function, dict) else {}
         call_id = entry.get("id") if isinstance(entry.get("id"), str) and entry.get("id") else None
         name = function.get("name") if isinstance(function.get("name"), str) and function.get("name") else None
-        call = self._call_for(entry.get("index"), call_id, name, has_arguments=bool(function.get("arguments")))
-        if call_id and call.id is None:
-            call.id = call_id
+        arguments = function.get("arguments")
+        call = self._calls.place(entry.get("index"), call_id, name, has_arguments=bool(arguments))
+        if call_id:
+            self._keep("id", call_id, call)
         if name:
             call.names.append(name)
+            self._keep("name", name, call)
         for key, value in entry.items():
             if key not in _KNOWN_CALL_KEYS and value is not None:
                 call.extras[key] = value
-        if "arguments" in function:
-            self._append_arguments(call, function["arguments"])
+                self._keep(key, value, call)
+        self._append_arguments(call, arguments)
 
-    def _append_arguments(self, call: _OpenCall, value: object) -> None:
+    def _append_arguments(self, call: OpenCall, value: object) -> None:
         if value is None:
             return
         text, oddity = arguments_text(value)
         if oddity:
             self._note(oddity)
         if text:
-            call.fragments.append(text)
+            self._calls.append(call, text)
+            self._keep("arguments", text, call)
 
-    def _call_for(self, index: object, call_id: str | None, name: str | None, *, has_arguments: bool) -> _OpenCall:
-        if not isinstance(index, int) or isinstance(index, bool):
-            self._note("index_missing" if index is None else "index_not_a_number")
-            return self._call_without_index(call_id, name)
-        call = self._by_index.get(index)
-        if call is None:
-            return self._call_on_new_index(index, call_id, name)
-        if self._starts_new_call(call, call_id, name, has_arguments=has_arguments):
-            self._note("index_reused", f"index {index}")
-            return self._open(index)
-        if call_id and call.id and call_id != call.id:
-            owner = next((other for other in self._calls if other.id == call_id), None)
-            if owner is not None:
-                self._note("index_changed", f"{call_id} arrived under index {index}")
-                return owner
-            self._note("id_changed", f"{call.id} stays, {call_id} is left out")
-        elif call_id and call.id == call_id:
-            self._note_once("id_repeated")
-        return call
-
-    def _call_without_index(self, call_id: str | None, name: str | None) -> _OpenCall:
-        if call_id:
-            known = next((call for call in self._calls if call.id == call_id), None)
-            if known is not None:
-                return known
-        last = self._calls[-1] if self._calls else None
-        if last is None:
-            return self._open(None)
-        if call_id and last.id is None and not name and not last.arguments_complete():
-            return last
-        if call_id or (name and (last.names and (last.fragments or not last.id))):
-            return self._open(None)
-        return last
-
-    def _call_on_new_index(self, index: int, call_id: str | None, name: str | None) -> _OpenCall:
-        owner = next((call for call in self._calls if call_id and call.id == call_id), None)
-        if owner is not None and not owner.arguments_complete() and not name:
-            self._note("index_changed", f"{call_id} arrived under index {index}")
-            self._by_index[index] = owner
-            return owner
-        if call_id is None and name is None:
-            open_calls = [call for call in self._calls if not call.arguments_complete()]
-            if len(open_calls) == 1:
-                self._note("orphan_fragment", f"index {index} joined to the one open call")
-                self._by_index[index] = open_calls[0]
-                return open_calls[0]
-            self._note("orphan_fragment", f"index {index} belongs to no call")
-        if not self._calls and index != 0:
-            self._note("first_index_not_zero", str(index))
-        return self._open(index)
-
-    @staticmethod
-    def _starts_new_call(call: _OpenCall, call_id: str | None, name: str | None, *, has_arguments: bool) -> bool:
-        """Whether a used index begins another call (A03) or goes on with the one it has (A07).
-
-        Evidence for another: a new id together with a name, or with a call already complete; without ids, a name and
-        arguments after a complete call of another name.
-        """
-        if call_id and call.id and call_id != call.id:
-            if name:
-                return not call.fragments or call.arguments_complete()
-            return call.arguments_complete()
-        if call_id or not name or not has_arguments:
-            return False
-        return call.id is None and bool(call.names) and name != call.names[-1] and call.arguments_complete()
-
-    def _open(self, index: int | None) -> _OpenCall:
-        call = _OpenCall()
-        self._calls.append(call)
-        if index is not None:
-            self._by_index[index] = call
-        return call
-
-    def _finished_call(self, call: _OpenCall, *, complete: bool) -> ToolCall:
+    def _finished_call(self, call: OpenCall, found: list[Anomaly], *, complete: bool) -> ToolCall:
         if call.id is None and not call.legacy:
-            self._note("id_missing")
-        return ToolCall(call.id, self._name_of(call), self._arguments_of(call, complete=complete))
-
-    def _name_of(self, call: _OpenCall) -> str | None:
-        if not call.names:
-            self._note("name_missing")
-            return None
-        if len(call.names) == 1:
-            return call.names[0]
-        joined, repeated = "".join(call.names), call.names[-1]
-        same = all(name == repeated for name in call.names)
-        if (joined in self._tool_names) != (repeated in self._tool_names):
-            choice = joined if joined in self._tool_names else repeated
+            found.append(self._anomaly("id_missing"))
+        name = None
+        if call.names:
+            name = self._read(read_name(call.names, self._tool_names), found)
         else:
-            choice = repeated if same else joined
-        self._note("name_repeated" if choice == repeated else "name_split", f"read as {choice}")
-        return choice
+            found.append(self._anomaly("name_missing"))
+        if not complete:
+            return ToolCall(call.id, name, "".join(call.fragments))
+        return ToolCall(call.id, name, self._read(read_arguments(call.fragments), found, f"call {call.id}"))
 
-    def _arguments_of(self, call: _OpenCall, *, complete: bool) -> str:
-        plain = "".join(call.fragments)
-        if not complete or not plain or is_json(plain):
-            return plain
-        readings: dict[str, str] = {}
-        if _is_cumulative(call.fragments):
-            readings[call.fragments[-1]] = "arguments_cumulative"
-        for resent in _resent_readings(call.fragments):
-            readings.setdefault(resent, "arguments_resent")
-        objects = [text for text in readings if is_json_object(text)]
-        if len(objects) != 1:
-            return plain
-        self._note(readings[objects[0]], f"call {call.id}")
-        return objects[0]
+    def _read(self, reading: Reading, found: list[Anomaly], detail: str = "") -> str:
+        if reading.code:
+            found.append(self._anomaly(reading.code, reading.detail or detail))
+        return reading.text
 
-    def _note_shared_ids(self, calls: list[ToolCall]) -> None:
+    def _find_shared_ids(self, calls: list[ToolCall], found: list[Anomaly]) -> None:
         seen: set[str] = set()
         for call in calls:
             if call.id is None:
                 continue
             if call.id in seen:
-                self._note("id_shared", call.id)
+                found.append(self._anomaly("id_shared", call.id))
             seen.add(call.id)
-
-    def _note_once(self, code: str) -> None:
-        if not any(anomaly.code == code for anomaly in self._anomalies):
-            self._note(code)
 
 
 def parse_stream(body: bytes, tool_names: Collection[str] = ()) -> ModelTurn:
     """A whole recorded stream as one turn."""
     parser = SSEParser()
     assembler = DeltaAssembler(tool_names)
-    for event in parser.feed(body):
-        assembler.feed_event(event)
-    for event in parser.close():
-        assembler.feed_event(event)
+    assembler.feed_events(parser.feed(body))
+    assembler.feed_events(parser.close())
     return assembler.finish()
 
 
-def _is_cumulative(fragments: list[str]) -> bool:
-    return len(fragments) > 1 and all(later.startswith(earlier) for earlier, later in pairwise(fragments))
-
-
-def _resent_readings(fragments: list[str]) -> list[str]:
-    """Readings in which a first, whole object was sent again: a placeholder ``{}``, or the same object."""
-    head = ""
-    for position in range(1, len(fragments)):
-        head += fragments[position - 1]
-        if not head.rstrip().endswith("}") or not is_json_object(head):
-            continue
-        tail = "".join(fragments[position:])
-        if is_json_object(tail) and (orjson.loads(head) in ({}, orjson.loads(tail))):
-            return [tail]
-        return []
-    return []
+def _error_chunk(chunk: object, data: bytes) -> dict[str, Any]:
+    """What an event of the type ``error`` says, in the form of an error inside a chunk."""
+    return {"error": chunk if chunk and isinstance(chunk, dict) else data.decode("utf-8", "replace")}

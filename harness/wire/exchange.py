@@ -190,8 +190,7 @@ class Response:
         """Whether the body is a stream of server-sent events, also where the content type says nothing or JSON."""
         if "text/event-stream" in (header(self.headers, "content-type") or ""):
             return True
-        start = decoded(self.body, self.headers)[:256].lstrip(b"\xef\xbb\xbf \r\n\t")
-        return start.startswith(_STREAM_STARTS)
+        return looks_streamed(decoded(self.body, self.headers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,8 +213,13 @@ class Exchange:
         key = "\0".join(names)
         if key not in self._turns:
             body = decoded(self.response.body, self.response.headers)
-            self._turns[key] = parse_stream(body, names) if self.response.streamed else parse_completion(body)
+            self._turns[key] = parse_stream(body, names) if self.response.streamed else parse_completion(body, names)
         return self._turns[key]
+
+
+def looks_streamed(body: bytes) -> bool:
+    """Whether a body begins as a stream of events does."""
+    return body[:256].lstrip(b"\xef\xbb\xbf \r\n\t").startswith(_STREAM_STARTS)
 
 
 def header(headers: Iterable[tuple[str, str]], name: str) -> str | None:

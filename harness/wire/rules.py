@@ -14,7 +14,8 @@ from typing import Any
 import orjson
 
 MAX_TOOLS = 128
-TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+LONGEST_TOOL_NAME = 64
+TOOL_NAME = re.compile(rf"[A-Za-z0-9_-]{{1,{LONGEST_TOOL_NAME}}}")
 """What providers take as the name of a tool, as a whole."""
 
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
@@ -168,7 +169,24 @@ def _tools_breaches(body: Mapping[str, Any]) -> Iterator[Breach]:
             names.add(name)
         parameters = function.get("parameters")
         if parameters is not None:
+            yield from root_breaches(parameters, f"{path}.function.parameters")
             yield from schema_breaches(parameters, f"{path}.function.parameters")
+
+
+def root_breaches(parameters: object, path: str) -> Iterator[Breach]:
+    """What some providers refuse at the root of a parameters schema (C02, C03)."""
+    if not isinstance(parameters, Mapping):
+        return
+    if not parameters:
+        yield Breach("schema_empty", path, 'an empty object where {"type": "object", "properties": {}} belongs')
+    if "required" not in parameters:
+        return
+    if parameters["required"] is None:
+        yield Breach("required_null", f"{path}.required", "required is null; leave it out")
+    elif parameters["required"] == [] and "properties" not in parameters:
+        yield Breach(
+            "required_empty", f"{path}.required", "required is empty and there are no properties; leave it out"
+        )
 
 
 def schema_breaches(schema: object, path: str) -> Iterator[Breach]:

@@ -9,10 +9,15 @@ followed, because providers end streams that way.
 from __future__ import annotations
 
 import re
+from functools import partial
+from itertools import accumulate, repeat
 from typing import NamedTuple
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _BOM = b"\xef\xbb\xbf"
+_PLAIN_START = b"data: "
+_PLAIN_END = b"\n\n"
+_PLAIN_SKIP, _PLAIN_TAIL = len(_PLAIN_START), len(_PLAIN_END)
 
 
 class SSEEvent(NamedTuple):
@@ -26,6 +31,10 @@ class SSEEvent(NamedTuple):
     start: int
     end: int
     terminated: bool = True
+
+
+# Twice as fast as the class itself; thousands of events are made.
+_new_event = partial(tuple.__new__, SSEEvent)
 
 
 class SSEParser:
@@ -42,6 +51,10 @@ class SSEParser:
 
     def feed(self, data: bytes) -> list[SSEEvent]:
         """Take the next bytes of the stream, return the events they complete."""
+        if self._is_one_plain_event(data):
+            start = self._offset
+            self._offset += len(data)
+            return [_new_event((data[_PLAIN_SKIP:-_PLAIN_TAIL], "message", start, self._offset, True))]
         if not data:
             return []
         if b"\n" not in data and b"\r" not in data:
@@ -69,6 +82,18 @@ class SSEParser:
             events.append(self._dispatch(self._offset, terminated=False))
         return events
 
+    def _is_one_plain_event(self, data: bytes) -> bool:
+        """Whether these bytes are one event in the common layout, as most servers send each in a write of its own."""
+        return (
+            data.startswith(_PLAIN_START)
+            and data.endswith(_PLAIN_END)
+            and data.count(b"\n") == 2
+            and b"\r" not in data
+            and self._started
+            and self._event_start is None
+            and not self._pending
+        )
+
     def _skip_bom(self, data: bytes) -> bytes:
         self._started = True
         if data.startswith(_BOM):
@@ -90,23 +115,20 @@ class SSEParser:
         return events
 
     def _take_plain_events(self, block: bytes, events: list[SSEEvent]) -> bytes:
-        """The common layout, ``data: …`` and a blank line, without looking at each line."""
-        offset = self._offset
-        pieces = block.split(b"\n\n")
-        last = pieces.pop()
-        taken = 0
-        for piece in pieces:
-            if not piece.startswith(b"data: ") or b"\n" in piece:
-                break
-            end = offset + len(piece) + 2
-            events.append(SSEEvent(piece[6:], "message", offset, end))
-            taken += len(piece) + 2
-            offset = end
-        else:
-            self._offset = offset
-            return last
-        self._offset = offset
-        return block[taken:]
+        """The common layout, ``data: …`` and a blank line, without looking at each line; returns what is left."""
+        cut = block.rfind(_PLAIN_END) + _PLAIN_TAIL
+        if cut < _PLAIN_TAIL or not block.startswith(_PLAIN_START):
+            return block
+        data = block[_PLAIN_SKIP : cut - _PLAIN_TAIL].split(_PLAIN_END + _PLAIN_START)
+        # Two line ends an event: so none holds another line.
+        if block.count(b"\n", 0, cut) != 2 * len(data):
+            return block
+        around = _PLAIN_SKIP + _PLAIN_TAIL
+        ends = list(accumulate([len(piece) + around for piece in data], initial=self._offset))
+        terminated = repeat(True)  # noqa: FBT003
+        events += map(_new_event, zip(data, repeat("message"), ends, ends[1:], terminated, strict=False))
+        self._offset = ends[-1]
+        return block[cut:]
 
     def _take_line(self, line: bytes, start: int, end: int, events: list[SSEEvent]) -> None:
         if not line:

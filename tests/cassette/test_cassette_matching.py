@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.cassette.cassette import Cassette
+from harness.cassette.differences import differing_words
 from harness.cassette.matching import Matcher
 from harness.cassette.volatile import VolatileRules
 from harness.errors import InputError
@@ -314,8 +315,8 @@ def test_a_miss_names_the_nearest_exchange_the_place_the_cause_and_both_values()
     text = Matcher(cassette(title, first, BODY)).explain_miss(request(live))
     assert text.splitlines() == [
         (
-            "no recorded answer in session.yaml for POST /v1/chat/completions: "
-            "the result of Read changed (history at $.messages[3].content, exchange 3 of 3)"
+            'the result of Read changed (history at $.messages[3].content, exchange 3 of 3): "hi" is now "ho"; '
+            "no recorded answer in session.yaml for POST /v1/chat/completions"
         ),
         r'  recorded: "{\"text\": \"hi\", \"stats\": {\"time_ms\": <number>}}"',
         r'  now:      "{\"text\": \"ho\", \"stats\": {\"time_ms\": <number>}}"',
@@ -366,6 +367,45 @@ def test_the_class_and_the_cause_of_a_difference(change: Callable[[dict[str, Any
     assert "exchange 2 of 2" in text.splitlines()[0]
     for word in words:
         assert word in text
+
+
+def test_results_in_another_order_are_told_as_such() -> None:
+    other = {"role": "tool", "tool_call_id": "c9", "content": "other"}
+    body = changed(lambda body: (body["messages"][2]["tool_calls"].append(call("{}") | {"id": "c9"}),
+                                 body["messages"].append(other)))  # fmt: skip
+    live = copy.deepcopy(body)
+    live["messages"][3:5] = reversed(live["messages"][3:5])
+    first = Matcher(cassette(body)).explain_miss(request(live)).splitlines()[0]
+    assert (
+        "the order changed: the result of Read stands where the result of Read was (history at $.messages[3]" in first
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("Read a.txt", "Read b.txt", '"a.txt" is now "b.txt"'),
+        ("Read a.txt", "Read the a.txt", '"the" is new'),
+        ("Read it at once", "Read it", '"at once" is gone'),
+        ("", "Go", '"Go" is new'),
+        ("Go now", "Go  now", "only white space differs"),
+        ("see src/a/x.py, now", "see src/b/x.py, now", '"src/a/x.py" is now "src/b/x.py"'),
+        ("a" * 500, "b" * 500, f'"{"a" * 59}… is now "{"b" * 59}…'),
+        ("one\ntwo", "one\nthree", '"two" is now "three"'),
+    ],
+)
+def test_the_first_line_tells_the_words_that_changed(old: str, new: str, told: str) -> None:
+    recorded, live = ({"messages": [{"role": "user", "content": text}]} for text in (old, new))
+    first = Matcher(cassette(recorded)).explain_miss(request(live)).splitlines()[0]
+    assert f"exchange 1 of 1): {told}; no recorded answer" in first
+
+
+@given(st.text(" ab.,", max_size=12), st.text(" ab.,", max_size=12))
+def test_what_differs_in_two_texts_is_whole_words_of_both(old: str, new: str) -> None:
+    one, other = differing_words(old, new)
+    assert one in old
+    assert other in new
+    assert (old.split() == new.split()) or one != other
 
 
 def test_a_long_text_is_shown_as_a_diff_around_the_change() -> None:

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import errno
+import hashlib
 import json
+import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +29,13 @@ from harness.pipeline.executor import ToolExecutor
 from harness.pipeline.history import History
 from harness.pipeline.observation import Serializer, ToolObservation
 from harness.pipeline.orchestrator import StepOutcome, ToolOrchestrator
+from harness.pipeline.permissions import ask_allows
 from harness.pipeline.result import ErrorCode, ToolResult, ToolStatus, serialize_tool_result, verbatim
+from harness.pipeline.truncation import Spill
 from harness.pipeline.workspace import Workspace
 from harness.seams import ManualClock, SequentialIds
 from harness.wire.chat import ModelTurn
-from tests.pipeline.tools import SmallTool, flat, json_objects, registry_with
+from tests.pipeline.tools import SmallTool, builtin_executor, flat, json_objects, registry_with
 
 
 class Answering(SmallTool):
@@ -142,7 +148,9 @@ def pages(read: ReadTool, path: str) -> Iterator[str]:
 
 
 @pytest.mark.seed("O02")
-def test_the_file_can_be_read_back_with_the_agents_own_read_tool_and_is_hidden_from_its_search(tmp_path: Path) -> None:
+def test_f04_the_file_can_be_read_back_with_the_agents_own_tool_and_is_hidden_from_its_search(
+    tmp_path: Path,
+) -> None:
     workspace = Workspace(tmp_path)
     lines = "\n".join(f"needle {number}" for number in range(9000))
     (observation,) = step(tmp_path, [ToolResult.success(lines)]).observations
@@ -188,7 +196,7 @@ def block_with_a_link_out(root: Path) -> None:
 
 @pytest.mark.parametrize("block", [block_with_a_file, block_below_with_a_file, block_with_a_link_out])
 @pytest.mark.parametrize("limit", [LEAST_RESULT_BYTES, PER_RESULT_BYTES])
-def test_a_failed_spill_is_said_and_not_advertised(tmp_path: Path, block: Callable[[Path], None], limit: int) -> None:
+def test_f05_a_failed_spill_is_said_not_advertised(tmp_path: Path, block: Callable[[Path], None], limit: int) -> None:
     block(tmp_path)
     budget = BudgetPolicy(per_result_bytes=limit)
     (observation,) = step(tmp_path, [ToolResult.success("x" * 200_000)], budget).observations
@@ -199,10 +207,164 @@ def test_a_failed_spill_is_said_and_not_advertised(tmp_path: Path, block: Callab
     assert observation.result.stats.get("full_result_path") is None
 
 
-def test_without_a_workspace_nothing_is_advertised_either() -> None:
+def test_f05_without_a_workspace_nothing_is_advertised_either() -> None:
     result = ToolResult.success("x" * 60_000)
     (observation,) = apply_budgets([ToolObservation("c", "T", result, result)], SpillStore(None))
     assert "could not be saved (there is no workspace)" in observation.result.text
+
+
+def test_f05_a_full_disk_is_named_and_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: object, __: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fchmod", full)
+    (observation,) = step(tmp_path, [ToolResult.success("x" * 200_000)]).observations
+    assert "the full result could not be saved (No space left on device)" in observation.result.text
+    assert observation.result.stats["full_result_path"] is None
+    assert ".harness" not in observation.observation
+    assert list((tmp_path / ".harness" / "spill").iterdir()) == []
+
+
+# What is kept
+
+
+def test_the_kept_text_has_long_texts_raw_under_headings_and_the_rest_as_json() -> None:
+    lines, long, plain = "a\nb", "x" * 201, "y" * 200
+    result = ToolResult(
+        ToolStatus.ERROR,
+        "first\nsecond \u00e9",
+        {"\u20ac": [plain, lines, {"in": long}], "n": 1.5},
+        ErrorCode.TIMEOUT,
+        {"time_ms": 7},
+        {"cwd": "/w", "params_input": {"command": "l\ns"}},
+    )
+    rest = {
+        "status": "error",
+        "error_code": "TIMEOUT",
+        "data": {"\u20ac": [plain, "(below: data.\u20ac[1])", {"in": "(below: data.\u20ac[2].in)"}], "n": 1.5},
+        "stats": {"time_ms": 7},
+        "context": {"cwd": "/w", "params_input": {"command": "(below: context.params_input.command)"}},
+    }
+    assert full_text(result) == "\n".join(
+        [
+            json.dumps(rest, ensure_ascii=False, indent=1),
+            "--- text ---",
+            "first\nsecond \u00e9",
+            "--- data.\u20ac[1] ---",
+            lines,
+            "--- data.\u20ac[2].in ---",
+            long,
+            "--- context.params_input.command ---",
+            "l\ns",
+            "",
+        ]
+    )
+
+
+def test_a_kept_text_with_nul_characters_stays_json() -> None:
+    text, leaf = "a\0\u00e9", "b\0\n\u00e9" + "x" * 300
+    rest = {"status": "success", "data": {"leaf": leaf}, "stats": {}, "context": {}}
+    assert full_text(ToolResult.success(text, {"leaf": leaf})) == (
+        json.dumps(rest, ensure_ascii=False, indent=1) + '\n--- text ---\n"a\\u0000\u00e9"\n'
+    )
+
+
+def test_the_kept_file_is_named_after_the_calls_id_and_its_content(tmp_path: Path) -> None:
+    (tmp_path / "w").mkdir()
+    store = SpillStore(Workspace(tmp_path / "w"))
+
+    def kept(call_id: str) -> str:
+        result = ToolResult.success("x")
+        spill = store.keep(ToolObservation(call_id, "T", result, result))
+        assert spill.path is not None
+        return spill.path
+
+    digest = hashlib.blake2b(full_text(ToolResult.success("x")).encode(), digest_size=4).hexdigest()
+    assert kept("Call_1-z") == f".harness/spill/Call_1-z-{digest}.txt"
+    assert kept("../a b\u00e9") == f".harness/spill/_a_b_-{digest}.txt"
+    assert kept("y" * 61) == f".harness/spill/{'y' * 60}-{digest}.txt"
+
+
+def test_f05_the_reason_of_a_failed_spill_is_said_whatever_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = ToolResult.success("x")
+    observation = ToolObservation("c", "T", result, result)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "w").mkdir()
+    store = SpillStore(Workspace(tmp_path / "full"))
+
+    def nameless(_: object, __: object) -> None:
+        raise TimeoutError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fchmod", nameless)
+        assert store.keep(observation) == Spill(None, "TimeoutError")
+    assert SpillStore(None).keep(observation) == Spill(None, "there is no workspace")
+    for target in (tmp_path / "outside", tmp_path / "w" / "inside"):
+        root = tmp_path / "w"
+        target.mkdir(parents=True)
+        (root / ".harness").unlink(missing_ok=True)
+        (root / ".harness").symlink_to(target)
+        assert SpillStore(Workspace(root)).keep(observation) == Spill(None, ".harness leads elsewhere")
+        assert list(target.iterdir()) == []
+
+
+# The bug reports, with the agent's own tools
+
+
+def test_f04_what_bash_printed_is_read_back_by_the_same_agent_and_is_not_its_to_change(tmp_path: Path) -> None:
+    def spill_of(root: Path) -> tuple[ToolExecutor, str]:
+        root.mkdir()
+        executor = builtin_executor(root, ask=ask_allows, clock=ManualClock())
+        outcome = ToolOrchestrator(executor).run([flat("Bash", {"command": "seq 1 35000"}, "call_7")])
+        (observation,) = outcome.observations
+        assert observation.size <= PER_RESULT_BYTES
+        return executor, observation.result.stats["full_result_path"]
+
+    executor, path = spill_of(tmp_path / "a")
+    page = executor.execute("Read", {"path": path, "offset": 30_000, "limit": 3})
+    assert page.status is not ToolStatus.ERROR
+    first = page.data["content"].split()
+    assert [int(number) - int(first[0]) for number in first] == [0, 1, 2]
+    before = (tmp_path / "a" / path).read_bytes()
+    edit = executor.execute("Edit", {"path": path, "old_string": "34999", "new_string": "x"})
+    assert edit.status is ToolStatus.ERROR
+    assert (tmp_path / "a" / path).read_bytes() == before
+    assert (tmp_path / "a" / path).stat().st_mode & 0o077 == 0
+    listed = executor.execute("ListFiles", {})
+    assert ".harness" not in serialize_tool_result(replace(listed, context={}))
+    # The same call with the same output names the same file, or a replayed request would differ.
+    assert spill_of(tmp_path / "b")[1].startswith(".harness/spill/call_7-")
+
+
+def test_f06_one_enormous_line_passes_no_limit_and_its_rest_is_read_by_character(tmp_path: Path) -> None:
+    length = 4_000_000
+    executor = builtin_executor(tmp_path, ask=ask_allows)
+    command = f"head -c {length - 8} /dev/zero | tr '\\0' a; printf the_end_"
+    (observation,) = ToolOrchestrator(executor).run([flat("Bash", {"command": command})]).observations
+    assert observation.size <= PER_RESULT_BYTES
+    output = observation.result.data["output"]
+    assert output.startswith("aaaa")
+    assert output.endswith("the_end_")
+    path = observation.result.stats["full_result_path"]
+    (line,) = (
+        number for number, text in enumerate((tmp_path / path).read_text().split("\n"), 1) if len(text) == length
+    )
+    last = executor.execute("Read", {"path": path, "offset": line, "char_offset": length - 10})
+    assert last.data["content"].strip() == "aathe_end_"
+    whole_line = ToolOrchestrator(executor).run([flat("Read", {"path": path, "offset": line})]).observations[0]
+    assert 1_000 < whole_line.size <= PER_RESULT_BYTES
+
+
+def test_f09_output_that_is_not_utf8_passes_the_whole_way(tmp_path: Path) -> None:
+    executor = builtin_executor(tmp_path, ask=ask_allows)
+    command = r"for i in $(seq 9000); do printf 'ok\xf0\xff\n\x00tail\x1b[31mred\n'; done"
+    (observation,) = ToolOrchestrator(executor).run([flat("Bash", {"command": command})]).observations
+    assert observation.size <= PER_RESULT_BYTES
+    shown = json.loads(observation.observation)["data"]["output"]
+    assert shown.startswith("ok\ufffd\ufffd\n\u2400tailred\n")
+    assert shown.endswith("\u2400tailred\n")
 
 
 # Layer 2
@@ -251,6 +413,56 @@ def test_ten_results_that_layer_one_has_cut_are_cut_again_to_one_level(tmp_path:
     assert {cut.layer for cut in outcome.truncations} == {1, 2}
 
 
+def budgeted(sizes_before: list[int], total: int, root: Path) -> list[int]:
+    results = [of_size(size) for size in sizes_before]
+    observations = [ToolObservation(f"call_{n}", f"T{n}", result, result) for n, result in enumerate(results)]
+    shown = apply_budgets(observations, SpillStore(Workspace(root)), total_bytes=total)
+    assert [(item.tool_call_id, item.tool_name) for item in shown] == [
+        (f"call_{n}", f"T{n}") for n in range(len(sizes_before))
+    ]
+    assert sum(item.size for item in shown) <= total
+    return [item.size for item in shown]
+
+
+@pytest.mark.seed("O03")
+def test_a_total_is_exceeded_by_one_byte_and_not_by_none(tmp_path: Path) -> None:
+    assert budgeted([1_000, 2_000], 3_000, tmp_path) == [1_000, 2_000]
+    small, large = budgeted([1_000, 2_000], 2_999, tmp_path)
+    assert small == 1_000
+    assert 1_990 <= large <= 1_999
+
+
+@pytest.mark.seed("O03")
+def test_results_at_the_floor_are_only_cut_when_all_are_cut_to_one_level(tmp_path: Path) -> None:
+    after = budgeted([LEAST_RESULT_BYTES, 3_000, 300], 2_000, tmp_path)
+    assert after[::2] == [LEAST_RESULT_BYTES, 300]
+    assert 1_180 <= after[1] <= 1_188
+    observations = [
+        ToolObservation(f"call_{size}", "T", result, result) for size in (60_000, 512) for result in [of_size(size)]
+    ]
+    for total in (2_000, 1_024):
+        large, small = apply_budgets(observations, SpillStore(Workspace(tmp_path)), total_bytes=total)
+        assert total - 520 <= large.size <= total - 512
+        assert small is observations[1]
+
+
+@pytest.mark.seed("O03")
+@pytest.mark.parametrize(
+    ("before", "total", "level"),
+    [
+        ([60_000] * 5, 100_000, 20_000),
+        ([60_000, 60_000, 300, 60_000], 9_300, 3_000),
+        ([60_000, 200, 60_000, 500, 400], 3_100, 1_000),
+        ([52_000, 51_999, 52_001, 60_000], 204_000, 51_000),
+    ],
+)
+def test_what_is_cut_again_gets_an_equal_share_of_what_the_small_ones_leave(
+    tmp_path: Path, before: list[int], total: int, level: int
+) -> None:
+    for size, shown in zip(before, budgeted(before, total, tmp_path), strict=True):
+        assert shown == size if size <= level else level - 8 <= shown <= level
+
+
 @pytest.mark.seed("O04")
 def test_budgets_apply_only_after_all_batches_have_run(tmp_path: Path) -> None:
     spills_during: list[bool] = []
@@ -295,6 +507,15 @@ texts = st.builds(
     st.lists(st.sampled_from(TEXT_UNITS), max_size=4),
     st.sampled_from([0, 1, 10, 500, 5000, 15_000]),
 )
+
+
+def nested(text: str, depth: int) -> dict[str, Any]:
+    value: Any = text
+    for level in range(depth):
+        value = [value, level] if level % 2 else {f"level {level}": value}
+    return {"outer": value}
+
+
 payloads = st.one_of(
     st.just({}),
     json_objects,
@@ -302,6 +523,7 @@ payloads = st.one_of(
     st.builds(lambda text: {"outer": [{"inner": text}, text[:100]], "count": 1}, texts),
     st.builds(lambda text: {text: 1, "after": []}, texts),
     st.builds(lambda length: {"rows": list(range(length))}, st.sampled_from([3, 300, 20_000])),
+    st.builds(nested, texts, st.integers(1, 120)),
     st.builds(lambda length: {f"key {number}": "v" for number in range(length)}, st.sampled_from([3, 300, 5000])),
 )
 
@@ -390,6 +612,22 @@ def test_both_budgets_hold_for_every_step(
                 assert named in observation.observation
                 demand_full_content((root / named).read_bytes().decode(), observation.raw_result)
                 assert ReadTool(Workspace(root)).run({"path": named}).status is not ToolStatus.ERROR
+
+
+@pytest.mark.seed("O02", "O03")
+@settings(deadline=None, max_examples=12)
+@given(st.lists(st.tuples(texts, texts, texts), min_size=1, max_size=4), st.integers(1, MAX_CALLS * 5), st.booleans())
+def test_both_budgets_hold_for_any_number_of_calls_that_is_answered(
+    kinds: list[tuple[str, str, str]], calls: int, plain: bool
+) -> None:
+    different = [ToolResult(ToolStatus.SUCCESS, text, {key: [key]}, context={"c": place}) for text, key, place in kinds]
+    results = [different[number % len(different)] for number in range(min(calls, MAX_CALLS))]
+    serializer = verbatim if plain else serialize_tool_result
+    with tempfile.TemporaryDirectory() as folder:
+        outcome = step(Path(folder), results, serializer=serializer, surplus=calls - len(results))
+    assert len(outcome.observations) == calls
+    assert sum(sizes(outcome)) <= TOTAL_BYTES
+    assert max(sizes(outcome)) <= PER_RESULT_BYTES
 
 
 @settings(deadline=None, max_examples=25)

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from harness.pipeline.circles import LONGEST_CIRCLE, CircleDetector
 from harness.pipeline.orchestrator import ToolCallPlan
-from tests.pipeline.tools import orchestrator_with, plan
+from harness.pipeline.result import ToolResult
+from tests.pipeline.tools import SmallTool, flat, orchestrator_with, plan
 
 
 def told(detector: CircleDetector, *steps: list[ToolCallPlan]) -> list[str | None]:
@@ -65,6 +66,47 @@ def test_steps_that_differ_are_no_circle(different: list[list[ToolCallPlan]]) ->
 def test_work_that_goes_on_after_a_few_repeats_is_not_stopped() -> None:
     steps = [read("a")] * 3 + [read("b")] * 3 + [read("a")] * 3
     assert told(CircleDetector(), *steps) == [None] * 9
+
+
+def test_g01_long_arguments_are_compared_whole_and_shown_in_part() -> None:
+    def step(end: str) -> list[ToolCallPlan]:
+        return [plan("Write", json.dumps({"text": "x" * 100_000 + end}))] * 3
+
+    *fine, stopped = told(CircleDetector(), *[step("a")] * 4)
+    assert fine == [None] * 3
+    assert stopped is not None
+    assert len(stopped) < 500
+    assert 'Write({"text": "xxx' in stopped
+    assert "bytes shown" in stopped
+    assert told(CircleDetector(), *map(step, "abcdefgh")) == [None] * 8
+
+
+def test_g01_half_a_surrogate_pair_in_broken_arguments_can_be_compared_and_shown() -> None:
+    (broken,) = orchestrator_with().plan_tool_calls([{"name": "Write", "arguments": '{"\ud800'}])
+    stopped = told(CircleDetector(1), [broken], [broken])[1]
+    assert stopped is not None
+    stopped.encode("utf-8")
+
+
+def test_g01_circles_are_counted_until_a_reset() -> None:
+    detector = CircleDetector(1)
+    told(detector, *[read("a")] * 3)
+    assert detector.found == 2
+    detector.reset()
+    assert detector.found == 0
+    assert told(detector, read("a"), read("a"))[0] is None
+    assert detector.found == 1
+
+
+def test_g02_g03_only_the_calls_are_compared_never_their_results() -> None:
+    clock = SmallTool("Bash", lambda _: ToolResult.success("Mon 30 Nov"))
+    orchestrator, detector = orchestrator_with(clock), CircleDetector()
+    answers = []
+    for _ in range(4):
+        plans = orchestrator.plan_tool_calls([flat("Bash", {"value": "date"})])
+        answers.append(detector.next_step(plans))
+        orchestrator.run_plans(plans)
+    assert [answer is None for answer in answers] == [True] * 3 + [False]
 
 
 def test_a_circle_is_at_least_one_repetition() -> None:

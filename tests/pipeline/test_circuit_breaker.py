@@ -1,23 +1,25 @@
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import threading
-from typing import Literal
 
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
 from harness.pipeline.circuit_breaker import (
+    NO_EVIDENCE,
     CircuitBreaker,
     CircuitState,
     Permit,
     counts_all_errors,
     counts_only,
 )
-from harness.pipeline.result import REFUSALS, ErrorCode, ToolResult, ToolStatus
+from harness.pipeline.executor import ToolExecutor
+from harness.pipeline.orchestrator import ToolOrchestrator
+from harness.pipeline.result import ErrorCode, ToolResult, ToolStatus
+from harness.pipeline.tool import ToolKind, ToolParameter
 from harness.seams import ManualClock
-from tests.pipeline.tools import WAIT_S
+from tests.pipeline.tools import WAIT_S, SmallTool, flat, registry_with
 
 GOOD = ToolResult.success("fine")
 BAD = ToolResult.error(ErrorCode.EXECUTION_ERROR, "no")
@@ -119,15 +121,15 @@ def test_circuits_are_per_tool(clock: ManualClock) -> None:
     assert breaker.admit("A") is None
 
 
-@pytest.mark.parametrize("code", sorted(REFUSALS))
-def test_refusals_never_count(clock: ManualClock, code: ErrorCode) -> None:
+@pytest.mark.parametrize("code", sorted(NO_EVIDENCE))
+def test_g05_what_is_no_evidence_about_the_tool_never_counts(clock: ManualClock, code: ErrorCode) -> None:
     assert not counts_all_errors(ToolResult.error(code, "refused"))
     breaker = CircuitBreaker(1, clock=clock)
     run(breaker, ToolResult.error(code, "refused"))
     assert breaker.state("T") is CircuitState.CLOSED
 
 
-@pytest.mark.parametrize("code", sorted(set(ErrorCode) - REFUSALS))
+@pytest.mark.parametrize("code", sorted(set(ErrorCode) - NO_EVIDENCE))
 def test_by_default_every_error_that_a_tool_returned_counts(code: ErrorCode) -> None:
     assert counts_all_errors(ToolResult.error(code, "failed"))
 
@@ -140,8 +142,8 @@ def test_which_errors_count_is_a_policy(clock: ManualClock) -> None:
     run(breaker, BAD)
     run(breaker, ToolResult.error(ErrorCode.TIMEOUT, "slow"))
     assert breaker.state("T") is CircuitState.OPEN
-    with pytest.raises(ValueError, match="PERMISSION_DENIED"):
-        counts_only([ErrorCode.TIMEOUT, ErrorCode.PERMISSION_DENIED])
+    with pytest.raises(ValueError, match=r"do not count: CANCELLED, PERMISSION_DENIED$"):
+        counts_only([ErrorCode.TIMEOUT, ErrorCode.PERMISSION_DENIED, ErrorCode.CANCELLED])
 
 
 def test_a_released_attempt_leaves_room_for_another(clock: ManualClock) -> None:
@@ -211,136 +213,154 @@ def test_of_many_threads_exactly_one_gets_the_attempt(clock: ManualClock) -> Non
         breaker.record(given[0], BAD)
 
 
-THRESHOLD = 3
-RECOVERY_S = 10.0
-
-Outcome = Literal["success", "failure", "uncounted"]
-
-RESULTS: dict[Outcome, ToolResult] = {
-    "success": GOOD,
-    "failure": ToolResult.error(ErrorCode.TIMEOUT, "slow"),
-    "uncounted": ToolResult.error(ErrorCode.NOT_FOUND, "no such file"),
-}
+def test_a_recovery_time_may_be_short_or_none_at_all(clock: ManualClock) -> None:
+    assert CircuitBreaker(recovery_timeout_s=0.5).recovery_timeout_s == 0.5
+    at_once = CircuitBreaker(1, 0, clock)
+    run(at_once, BAD)
+    assert at_once.state("T") is CircuitState.HALF_OPEN
 
 
-class ModelCircuit:
-    """The seed's three states, written down a second time as plainly as possible."""
-
-    def __init__(self) -> None:
-        self.failures_in_a_row = 0
-        self.open_since: float | None = None
-        self.attempt: Permit | None = None
-
-    def state(self, now: float) -> CircuitState:
-        if self.open_since is None:
-            return CircuitState.CLOSED
-        if self.attempt is not None or now >= self.open_since + RECOVERY_S:
-            return CircuitState.HALF_OPEN
-        return CircuitState.OPEN
-
-    def lets_through(self, now: float) -> bool:
-        state = self.state(now)
-        return state is CircuitState.CLOSED or (state is CircuitState.HALF_OPEN and self.attempt is None)
-
-    def take(self, permit: Permit, outcome: Outcome, now: float) -> None:
-        if permit is self.attempt:
-            self.attempt = None
-            if outcome == "failure":
-                self.open_since = now
-            elif outcome == "success":
-                self.open_since, self.failures_in_a_row = None, 0
-        elif not permit.probe and self.open_since is None:
-            if outcome == "failure":
-                self.failures_in_a_row += 1
-                if self.failures_in_a_row == THRESHOLD:
-                    self.open_since = now
-            elif outcome == "success":
-                self.failures_in_a_row = 0
+def test_a_tool_that_never_failed_can_be_tried_at_once(clock: ManualClock) -> None:
+    breaker = CircuitBreaker(1, clock=clock)
+    assert breaker.retry_after_s("T") == 0.0
+    run(breaker, GOOD)
+    assert breaker.retry_after_s("T") == 0.0
+    run(breaker, BAD)
+    assert breaker.retry_after_s("T") == 300.0
 
 
-class BreakerMachine(RuleBasedStateMachine):
-    """Calls of two tools that begin and end in any order, late results and lost permits included."""
+def test_a_permit_says_whether_it_is_the_attempt(clock: ManualClock) -> None:
+    breaker = CircuitBreaker(1, 10, clock)
+    assert breaker.admit("T") == Permit("T", probe=False)
+    run(breaker, BAD)
+    clock.advance(10)
+    assert breaker.admit("T") == Permit("T", probe=True)
 
-    running = Bundle("running")
-    ended = Bundle("ended")
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.clock = ManualClock()
-        self.breaker = CircuitBreaker(
-            THRESHOLD, RECOVERY_S, self.clock, counts_only([ErrorCode.TIMEOUT, ErrorCode.EXECUTION_ERROR])
-        )
-        self.model = {"A": ModelCircuit(), "B": ModelCircuit()}
+def test_releasing_a_permit_that_is_not_the_attempt_changes_nothing(clock: ManualClock) -> None:
+    breaker = CircuitBreaker(1, 10, clock)
+    early = breaker.admit("T")
+    assert early is not None
+    run(breaker, BAD)
+    clock.advance(10)
+    assert breaker.admit("T") is not None
+    breaker.release(early)
+    breaker.release(Permit("never asked for", probe=False))
+    assert breaker.admit("T") is None
 
-    @rule(target=running, tool=st.sampled_from("AB"))
-    def begin(self, tool: str) -> object:
-        model, now = self.model[tool], self.clock.monotonic()
-        expected, state = model.lets_through(now), model.state(now)
-        permit = self.breaker.admit(tool)
-        assert (permit is not None) is expected
-        if permit is None:
-            return None
-        assert permit.probe is (state is CircuitState.HALF_OPEN)
-        if permit.probe:
-            model.attempt = permit
-        return permit
 
-    @rule(target=running, tool=st.sampled_from("AB"))
-    def begin_before_the_circuit_opens(self, tool: str) -> object:
-        permit = self.begin(tool)
-        self.run_several(tool, "failure", THRESHOLD)
-        return permit
+def test_a_result_counts_also_where_the_tool_was_not_known(clock: ManualClock) -> None:
+    breaker = CircuitBreaker(1, clock=clock)
+    breaker.record(Permit("T", probe=False), BAD)
+    assert breaker.state("T") is CircuitState.OPEN
 
-    @rule(target=ended, permit=consumes(running), outcome=st.sampled_from(["success", "failure", "uncounted"]))
-    def end(self, permit: Permit | None, outcome: Outcome) -> Permit | None:
-        self._record(permit, outcome)
-        return permit
 
-    @rule(
-        outcome=st.sampled_from(["failure", "failure", "success"]), times=st.integers(1, 4), tool=st.sampled_from("AB")
+def test_a_fresh_breaker_has_the_same_settings_and_no_memory(clock: ManualClock) -> None:
+    breaker = CircuitBreaker(2, 10, clock, counts_only([ErrorCode.TIMEOUT]))
+    slow = ToolResult.error(ErrorCode.TIMEOUT, "slow")
+    run(breaker, slow, times=2)
+    fresh = breaker.fresh()
+    assert fresh.state("T") is CircuitState.CLOSED
+    run(fresh, BAD, times=5)
+    run(fresh, slow)
+    assert fresh.state("T") is CircuitState.CLOSED
+    run(fresh, slow)
+    clock.advance(9)
+    assert fresh.retry_after_s("T") == 1.0
+    assert fresh.admit("T") is None
+
+
+# The bug reports
+
+
+def test_g04_three_rejected_calls_in_one_batch_leave_the_tool_in_use(clock: ManualClock) -> None:
+    search = SmallTool(
+        "search", lambda _: ToolResult.success("found"), kind=ToolKind.READ, parameters=[ToolParameter("q", "string")]
     )
-    def run_several(self, tool: str, outcome: Outcome, times: int) -> None:
-        for _ in range(times):
-            permit = self.breaker.admit(tool)
-            if permit is not None:
-                if permit.probe:
-                    self.model[tool].attempt = permit
-                self._record(permit, outcome)
-
-    @rule(target=ended, permit=consumes(running))
-    def lose(self, permit: Permit | None) -> Permit | None:
-        if permit is not None:
-            self.breaker.release(permit)
-            if self.model[permit.tool].attempt is permit:
-                self.model[permit.tool].attempt = None
-        return permit
-
-    @rule(permit=ended, outcome=st.sampled_from(["success", "failure"]))
-    def a_probe_that_is_over_says_something_again(self, permit: Permit | None, outcome: Outcome) -> None:
-        if permit is not None and permit.probe:
-            self._record(permit, outcome)
-            self.breaker.release(permit)
-
-    @rule(seconds=st.sampled_from([0.0, 1.0, 4.0, 9.0, 10.0, 25.0]))
-    def wait(self, seconds: float) -> None:
-        self.clock.advance(seconds)
-
-    @invariant()
-    def the_breaker_is_where_the_model_is(self) -> None:
-        now = self.clock.monotonic()
-        for tool, model in self.model.items():
-            state = model.state(now)
-            assert self.breaker.state(tool) is state
-            assert self.breaker.is_available(tool) is (state is not CircuitState.OPEN)
-            since = model.open_since
-            wait = 0.0 if since is None else max(0.0, since + RECOVERY_S - now)
-            assert self.breaker.retry_after_s(tool) == pytest.approx(wait)
-
-    def _record(self, permit: Permit | None, outcome: Outcome) -> None:
-        if permit is not None:
-            self.breaker.record(permit, RESULTS[outcome])
-            self.model[permit.tool].take(permit, outcome, self.clock.monotonic())
+    orchestrator = ToolOrchestrator(ToolExecutor(registry_with(search, breaker=CircuitBreaker(clock=clock))))
+    rejected = orchestrator.run([flat("search", arguments) for arguments in ('{"q": 1}', "{}", '{"q": "x')])
+    assert [item.result.error_code for item in rejected.observations] == [ErrorCode.INVALID_PARAM] * 3
+    (valid,) = orchestrator.run([flat("search", '{"q": "x"}')]).observations
+    assert valid.result.text == "found"
+    assert orchestrator.executor.registry.breaker.last_failure("search") is None
 
 
-TestBreakerAgainstItsModel = pytest.mark.seed("B01", "B02", "B03", "B04", "B05", "B06", "B07")(BreakerMachine.TestCase)
-TestBreakerAgainstItsModel.settings = settings(deadline=None, max_examples=100, stateful_step_count=40)
+def test_g04_a_refusal_says_what_the_tool_failed_with(clock: ManualClock) -> None:
+    codes = iter([ErrorCode.NOT_FOUND, ErrorCode.EXECUTION_ERROR, ErrorCode.TIMEOUT])
+    search = SmallTool("search", lambda _: ToolResult.error(next(codes), "failed"))
+    executor = ToolExecutor(registry_with(search, breaker=CircuitBreaker(clock=clock)))
+    for _ in range(3):
+        executor.execute("search", "")
+    executor.execute("search", "{broken")
+    refusal = executor.execute("search", "")
+    assert refusal.error_code is ErrorCode.CIRCUIT_OPEN
+    assert "failed 3 times in a row, the last time with TIMEOUT," in refusal.text
+    assert "300 s" in refusal.text
+
+
+def test_g05_denials_and_cancellations_do_not_count_and_one_of_four_parallel_calls_probes(clock: ManualClock) -> None:
+    outcomes: list[BaseException | ErrorCode] = [asyncio.CancelledError(), concurrent.futures.CancelledError()] * 3
+    outcomes += [ErrorCode.TIMEOUT] * 3
+    others_are_refused = threading.Event()
+
+    def behave(_: object) -> ToolResult:
+        if not outcomes:
+            others_are_refused.wait(WAIT_S)
+            return ToolResult.success("back")
+        outcome = outcomes.pop(0)
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return ToolResult.error(outcome, "no")
+
+    tool = SmallTool("Fetch", behave, kind=ToolKind.READ)
+    denied = SmallTool("bash", kind=ToolKind.SHELL, parameters=[ToolParameter("command", "string")])
+    breaker = CircuitBreaker(clock=clock)
+    executor = ToolExecutor(registry_with(tool, denied, breaker=breaker), ask=lambda _: False)
+    for _ in range(5):
+        assert executor.execute("bash", {"command": "mv a b"}).error_code is ErrorCode.PERMISSION_DENIED
+    assert breaker.state("bash") is CircuitState.CLOSED
+    for _ in range(6):
+        assert executor.execute("Fetch", "").error_code is ErrorCode.CANCELLED
+    assert breaker.state("Fetch") is CircuitState.CLOSED
+    for _ in range(3):
+        executor.execute("Fetch", "")
+    assert breaker.state("Fetch") is CircuitState.OPEN
+
+    clock.advance(300)
+    done: list[ErrorCode | None] = []
+    guard = threading.Lock()
+
+    def ask() -> None:
+        code = executor.execute("Fetch", "").error_code
+        with guard:
+            done.append(code)
+            if len(done) == 3:
+                others_are_refused.set()
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(WAIT_S)
+    assert sorted(map(str, done)) == ["CIRCUIT_OPEN"] * 3 + ["None"]
+    assert breaker.state("Fetch") is CircuitState.CLOSED
+
+
+def test_g05_a_cancelled_probe_leaves_room_for_another(clock: ManualClock) -> None:
+    breaker = CircuitBreaker(1, 10, clock)
+    run(breaker, BAD)
+    clock.advance(10)
+    run(breaker, ToolResult.error(ErrorCode.CANCELLED, "stopped"))
+    assert breaker.state("T") is CircuitState.HALF_OPEN
+    run(breaker, GOOD)
+    assert breaker.state("T") is CircuitState.CLOSED
+
+
+def test_the_last_failure_that_counted_is_remembered(clock: ManualClock) -> None:
+    breaker = CircuitBreaker(clock=clock)
+    assert breaker.last_failure("T") is None
+    run(breaker, ToolResult.error(ErrorCode.TIMEOUT, "slow"))
+    run(breaker, ToolResult.error(ErrorCode.CANCELLED, "stopped"))
+    run(breaker, GOOD)
+    assert breaker.last_failure("T") is ErrorCode.TIMEOUT
+    assert breaker.last_failure("U") is None

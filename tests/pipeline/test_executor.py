@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import json
 import os
 import threading
@@ -12,10 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.pipeline.argument_policy import ArgumentPolicy
 from harness.pipeline.circuit_breaker import CircuitBreaker, CircuitState, Permit
 from harness.pipeline.decision import Decision, Ruling
-from harness.pipeline.executor import GateMode, ToolExecutor
+from harness.pipeline.executor import GateDecision, GateMode, ToolExecutor
 from harness.pipeline.file_versions import EXPECTED_KEYS, FileVersion, FileVersions, version_of
+from harness.pipeline.names import unknown_tool_text
 from harness.pipeline.permissions import AskRequest, RiskClassifier, RuntimeMode
 from harness.pipeline.registry import ToolRegistry
 from harness.pipeline.result import ErrorCode, ToolResult, ToolStatus, serialize_tool_result
@@ -341,6 +344,194 @@ def test_an_interrupted_probe_gives_its_permit_back() -> None:
     assert executor.execute("T", "").text == "back"
 
 
+# What the decisions say
+
+
+def decisions_of(executor: ToolExecutor, name: str, arguments: object) -> list[GateDecision]:
+    return list(executor.execute_call(name, arguments).decisions)
+
+
+def an_editor(root: Path, **options: Any) -> ToolExecutor:
+    editor = SmallTool("Edit", kind=ToolKind.EDIT, parameters=EDITING, path_parameter="path")
+    return ToolExecutor(registry_with(editor), Workspace(root), **options)
+
+
+RAN = [GateDecision("breaker", CircuitState.CLOSED), GateDecision("run", ToolStatus.SUCCESS)]
+
+
+def test_every_decision_of_the_lock_is_said_in_words(tmp_path: Path) -> None:
+    executor = an_editor(tmp_path)
+    unread = decisions_of(executor, "Edit", {"path": "f"})
+    assert unread[1:] == [GateDecision("lock", "unread", "the file has not been read"), *RAN]
+    executor.registry.versions.remember(tmp_path.resolve() / "f", version_of(b"x", 1_000_000))
+    injected = decisions_of(executor, "Edit", {"path": "f"})
+    assert injected[1:] == [GateDecision("lock", "injected", "expected values of the last Read"), *RAN]
+    own = decisions_of(executor, "Edit", {"path": "f", "expected_size_bytes": 1})
+    assert own[1:] == [GateDecision("lock", "given", "the model gave expected values itself"), *RAN]
+    strict = an_editor(tmp_path, require_read=True).execute("Edit", {"path": "f"})
+    assert strict.text == "the file has not been read; Read it, then edit"
+
+
+def test_every_decision_of_the_breaker_and_the_run_is_said_in_words() -> None:
+    tool = SmallTool("T", lambda _: ToolResult.error(ErrorCode.TIMEOUT, "slow"))
+    executor = ToolExecutor(registry_with(tool, breaker=CircuitBreaker(1, clock=ManualClock())))
+    assert decisions_of(executor, "T", "")[-2:] == [
+        GateDecision("breaker", CircuitState.CLOSED),
+        GateDecision("run", ToolStatus.ERROR, "TIMEOUT"),
+    ]
+    assert decisions_of(executor, "T", "")[-1] == GateDecision("breaker", CircuitState.OPEN, "refused")
+
+
+@pytest.mark.parametrize(("answer", "word"), [(True, "granted"), (False, "refused")])
+def test_a_question_says_what_is_asked_and_its_answer_is_noted(answer: bool, word: str) -> None:
+    asked: list[AskRequest] = []
+
+    def policy(request: AskRequest) -> bool:
+        asked.append(request)
+        return answer
+
+    tool = SmallTool("Shell", kind=ToolKind.SHELL, parameters=(ToolParameter("command", "string"),))
+    registry = registry_with(tool)
+    classifier = NotingClassifier(registry, [], Decision.ASK)
+    executor = ToolExecutor(registry, ask=policy, classifier=classifier)
+    done = executor.execute_call("Shell", {"command": "mv a b"})
+    assert asked == [AskRequest("Shell", {"command": "mv a b"}, "for the test")]
+    assert done.decisions[:2] == (
+        GateDecision("permission", "ask", "for the test"),
+        GateDecision("permission", word, "the answer to the question"),
+    )
+    assert done.executed is answer
+    assert answer or done.result.text == "needs approval, which was not given: for the test"
+
+
+def test_a_denial_says_why() -> None:
+    registry = registry_with(SmallTool("T"))
+    executor = ToolExecutor(registry, classifier=NotingClassifier(registry, [], Decision.DENY))
+    assert executor.execute("T", "").text == "denied: for the test"
+    assert decisions_of(executor, "T", "") == [GateDecision("permission", "deny", "for the test")]
+
+
+def test_a_classifier_that_fails_is_said_in_words() -> None:
+    class Broken(RiskClassifier):
+        def classify(self, name: str, parameters: Mapping[str, Any], mode: RuntimeMode = RuntimeMode.NORMAL) -> Ruling:
+            raise RuntimeError("no rules today")
+
+    registry = registry_with(SmallTool("T"))
+    executor = ToolExecutor(registry, classifier=Broken(registry))
+    reason = "the call could not be judged: RuntimeError: no rules today"
+    assert decisions_of(executor, "T", "") == [GateDecision("permission", "deny", reason)]
+
+
+def test_a_question_that_fails_is_said_in_words() -> None:
+    def policy(_: AskRequest) -> bool:
+        raise ConnectionError("nobody there")
+
+    registry = registry_with(SmallTool("T"))
+    executor = ToolExecutor(registry, ask=policy, classifier=NotingClassifier(registry, [], Decision.ASK))
+    assert decisions_of(executor, "T", "")[1:] == [
+        GateDecision("permission", "refused", "the question failed: ConnectionError: nobody there")
+    ]
+
+
+def test_a_name_that_is_read_as_another_is_a_decision_too() -> None:
+    executor = ToolExecutor(registry_with(SmallTool("Look", kind=ToolKind.READ)))
+    name = "functions.Look"
+    first, *_ = decisions_of(executor, name, "")
+    assert first == GateDecision("name", "resolved", "'functions.Look' is Look")
+    asked: list[AskRequest] = []
+
+    def policy(request: AskRequest) -> bool:
+        asked.append(request)
+        return False
+
+    registry = registry_with(SmallTool("Look"))
+    classifier = NotingClassifier(registry, [], Decision.ASK)
+    ToolExecutor(registry, ask=policy, classifier=classifier).execute("functions.Look", "")
+    assert [request.tool_name for request in asked] == ["Look"]
+    assert not [decision for decision in decisions_of(executor, "Look", "") if decision.gate == "name"]
+    long = "Look<|channel|>" + "x" * 200
+    assert decisions_of(executor, long, "")[0].reason == f"{long[:80]!r} is Look"
+
+
+def test_what_is_wrong_with_arguments_is_the_reason_of_the_decision_and_the_text_of_the_answer() -> None:
+    executor = ToolExecutor(registry_with(SmallTool("T")))
+    done = executor.execute_call("T", '{"value": 1}')
+    assert done.decisions == (GateDecision("arguments", "invalid", done.result.text),)
+    assert "value" in done.result.text
+
+
+def test_an_unknown_tool_is_answered_also_where_gates_only_observe() -> None:
+    executor = ToolExecutor(registry_with(SmallTool("Look")), gates=GateMode.OBSERVE)
+    done = executor.execute_call("Lok", "")
+    assert done.result.error_code is ErrorCode.UNKNOWN_TOOL
+    assert done.result.text == unknown_tool_text("Lok", ["Look"])
+    assert not done.executed
+
+
+def test_without_a_classifier_of_ones_own_paths_are_judged_by_the_workspace(tmp_path: Path) -> None:
+    for path, code in (("../f", ErrorCode.PERMISSION_DENIED), ("f", None)):
+        assert an_editor(tmp_path).execute("Edit", {"path": path}).error_code is code
+
+
+def test_without_an_id_a_tool_that_asks_for_one_gets_an_empty_one() -> None:
+    class Echo(SmallTool):
+        def run_call(self, parameters: Mapping[str, Any], call_id: str) -> ToolResult:
+            return ToolResult.success(f"<{call_id}>")
+
+    assert ToolExecutor(registry_with(Echo("Echo"))).execute("Echo", "").text == "<>"
+
+
+def test_repaired_and_coerced_arguments_are_decisions_too() -> None:
+    counting = SmallTool("T", parameters=(ToolParameter("n", "integer"),))
+    executor = ToolExecutor(registry_with(counting), arguments=ArgumentPolicy(repair=True, coerce=True))
+    done = executor.execute_call("T", "{'n': '5',}")
+    repaired, coerced, *_ = done.decisions
+    assert (repaired.gate, repaired.outcome) == ("arguments", "repaired")
+    assert (coerced.gate, coerced.outcome) == ("arguments", "coerced")
+    assert repaired.reason == "; ".join(done.result.context["repaired"])
+    assert "; " in repaired.reason
+    assert coerced.reason == "; ".join(done.result.context["coerced"])
+    assert counting.runs == [{"n": 5}]
+
+
+@pytest.mark.parametrize("gates", list(GateMode))
+def test_a_read_only_executor_shares_everything_but_the_registry_and_asks_nobody(
+    tmp_path: Path, gates: GateMode
+) -> None:
+    clock = ManualClock()
+    policy = ArgumentPolicy(repair=True)
+    own = ToolExecutor(
+        registry_with(), Workspace(tmp_path), gates=gates, arguments=policy, clock=clock, ask=lambda _: True
+    )
+    look, change = SmallTool("Look", kind=ToolKind.READ), SmallTool("Change", kind=ToolKind.EDIT)
+    registry = registry_with(look, change)
+
+    def slow(_: object) -> ToolResult:
+        clock.advance(2)
+        return ToolResult.success("")
+
+    registry.register_tool(SmallTool("Slow", slow, kind=ToolKind.READ))
+    other = own.read_only(registry)
+    assert (other.registry, other.workspace, other.mode, other.gates) == (
+        registry, own.workspace, RuntimeMode.READ_ONLY, gates,
+    )  # fmt: skip
+    assert other.execute("Look", '{"value": "v",}').status is ToolStatus.SUCCESS
+    assert other.execute("Slow", "").stats["time_ms"] == 2000
+    refused = other.execute("Change", "").error_code is ErrorCode.PERMISSION_DENIED
+    assert refused is (gates is GateMode.ENFORCE)
+
+
+def test_the_tools_own_path_parameter_is_resolved_and_no_other(tmp_path: Path) -> None:
+    seen = version_of(b"x", 0)
+    reader = SmallTool(
+        "Read", lambda _: ToolResult.success("", **seen.stats()), kind=ToolKind.READ,
+        parameters=(ToolParameter("path", "string"),), path_parameter=None,
+    )  # fmt: skip
+    executor = ToolExecutor(registry_with(reader), Workspace(tmp_path))
+    executor.execute("Read", {"path": "f"})
+    assert executor.registry.versions.known(tmp_path.resolve() / "f") is None
+
+
 # What tools do
 
 
@@ -361,6 +552,7 @@ class OnlyBase(BaseException):
         (ValueError("  "), "T raised ValueError"),
         (ValueError("half \ud83d"), "T raised ValueError: half "),
         (asyncio.CancelledError(), "T raised CancelledError"),
+        (concurrent.futures.CancelledError("stopped"), "T raised CancelledError: stopped"),
         (SystemExit(3), "T raised SystemExit: 3"),
         (RecursionError("deep"), "T raised RecursionError: deep"),
         (MemoryError(), "T raised MemoryError"),
@@ -372,8 +564,10 @@ def test_whatever_a_tool_raises_becomes_a_result_that_names_it(error: BaseExcept
         raise error
 
     result = ToolExecutor(registry_with(SmallTool("T", behave))).execute("T", "")
-    assert result.error_code is ErrorCode.EXECUTION_ERROR
+    cancelled = isinstance(error, asyncio.CancelledError | concurrent.futures.CancelledError)
+    assert result.error_code is (ErrorCode.CANCELLED if cancelled else ErrorCode.EXECUTION_ERROR)
     assert result.text.startswith(text)
+    assert result.text == text or "half" in text
     serialize_tool_result(result).encode("utf-8")
 
 

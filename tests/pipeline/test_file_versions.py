@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import os
 import tempfile
 import threading
@@ -35,6 +36,7 @@ def test_a_version_is_size_time_and_content_of_one_open_file(tmp_path: Path) -> 
     assert content == b"content"
     assert (version.size, version.mtime_ns, version.mtime_ms) == (7, 5_123_456_789, 5_123)
     assert version.digest == version_of(b"content", 0).digest != version_of(b"cOntent", 0).digest
+    assert version.digest == hashlib.blake2b(b"content", digest_size=8).hexdigest()
 
 
 @pytest.mark.seed("L01", "L02")
@@ -239,6 +241,31 @@ class LockMachine(RuleBasedStateMachine):
         self.disk[name] = content
 
     @rule(name=files)
+    def somebody_renames_it_away_and_back(self, name: str) -> None:
+        if name in self.disk:
+            (self.root / name).rename(self.root / "away")
+            missing = self.executor.execute("Edit", {"path": name, "old_string": "|end", "new_string": "|lost|end"})
+            assert missing.error_code is ErrorCode.NOT_FOUND
+            (self.root / "away").rename(self.root / name)
+
+    @rule(name=files)
+    def somebody_puts_a_link_out_in_its_place(self, name: str) -> None:
+        (self.root / name).unlink(missing_ok=True)
+        (self.root / name).symlink_to("/etc/hostname")
+        for tool in ("Read", "Edit"):
+            result = self.executor.execute(tool, {"path": name, "old_string": "|end", "new_string": "|x|end"})
+            assert result.status is ToolStatus.ERROR
+        (self.root / name).unlink()
+        self.disk.pop(name, None)
+
+    @rule(file=spelled)
+    def several_edits_of_which_one_is_impossible(self, file: tuple[str, str]) -> None:
+        _, path = file
+        edits = [{"old_string": "|end", "new_string": "|lost|end"}, {"old_string": "nowhere", "new_string": "x"}]
+        result = self.executor.execute("MultiEdit", {"path": path, "edits": edits})
+        assert result.status is ToolStatus.ERROR
+
+    @rule(name=files)
     def somebody_deletes(self, name: str) -> None:
         (self.root / name).unlink(missing_ok=True)
         self.disk.pop(name, None)
@@ -252,4 +279,4 @@ class LockMachine(RuleBasedStateMachine):
 
 
 TestLockOnRealFiles = pytest.mark.seed("L01", "L02", "L04", "L05")(LockMachine.TestCase)
-TestLockOnRealFiles.settings = settings(deadline=None, max_examples=60, stateful_step_count=30)
+TestLockOnRealFiles.settings = settings(deadline=None, max_examples=40, stateful_step_count=30)

@@ -13,7 +13,7 @@ from harness.pipeline.budget import BudgetPolicy
 from harness.pipeline.circuit_breaker import CircuitBreaker
 from harness.pipeline.history import History
 from harness.pipeline.loop import LoopStatus
-from harness.pipeline.orchestrator import MISSING_NAME
+from harness.pipeline.names import PLACEHOLDER_NAME
 from harness.pipeline.permissions import RuntimeMode
 from harness.pipeline.result import ErrorCode, ToolResult
 from harness.pipeline.tool import ToolKind, ToolParameter
@@ -646,31 +646,59 @@ def test_calls_beyond_the_maximum_are_answered_and_the_run_goes_on() -> None:
 
 
 @pytest.mark.parametrize("period", [1, 2, 3, 4])
-def test_steps_that_repeat_are_stopped_and_named(period: int) -> None:
+def test_g01_steps_that_repeat_are_named_to_the_model_and_then_end_the_run(period: int) -> None:
     tool = reader()
     turns = [calling(call("Read", value(str(number % period)))) for number in range(60)]
     result, bodies = held(turns, tool)
     assert result.status is LoopStatus.CIRCLE
     assert result.reason.startswith("the same calls 3 times in a row: ")
     assert all(f'Read({{"value": "{number}"}})' in result.reason for number in range(period))
-    assert len(bodies) == 3 * period + 1
+    assert len(bodies) == 3 * period + 2
     assert len(tool.runs) == 3 * period
     assert result.steps[-1].error == result.reason
+    assert codes_of(result, -2) == [ErrorCode.REPEATED_CALLS]
+    told = texts_of(bodies[-1]["messages"])[-1]
+    assert told.startswith("the same calls 3 times in a row: Read(")
+    assert "nothing was run this time" in told
     assert result.messages[-1]["role"] == "tool"
 
 
-def test_another_order_of_keys_and_other_ids_do_not_hide_a_circle() -> None:
+def test_g01_a_model_that_listens_goes_on_and_is_told_once() -> None:
+    tool = reader()
+    turns = [calling(call("Read", value(text), f"c{number}")) for number, text in enumerate("aaaabbbcc")]
+    result, bodies = held([*turns, saying("found it")], tool)
+    assert (result.status, result.final_text, len(bodies)) == (LoopStatus.ANSWERED, "found it", 10)
+    assert [run["value"] for run in tool.runs] == list("aaabbbcc")
+    result, bodies = held([calling(call("Read", value(text))) for text in "aaaabbbb"], reader())
+    assert (result.status, len(bodies)) == (LoopStatus.CIRCLE, 8)
+
+
+def test_g01_the_missing_file_of_the_report() -> None:
+    missing = SmallTool(
+        "read_file",
+        lambda _: ToolResult.error(ErrorCode.NOT_FOUND, "no such file"),
+        kind=ToolKind.READ,
+        parameters=[ToolParameter("path", "string"), ToolParameter("limit", "integer")],
+    )
+    spellings = ['{"path":"missing","limit":1}', '{"limit": 1, "path": "missing"}']
+    turns = [calling(call("read_file", spellings[number % 2])) for number in range(50)]
+    result, bodies = held(turns, registry=registry_with(missing, breaker=CircuitBreaker(100)))
+    assert (result.status, len(bodies)) == (LoopStatus.CIRCLE, 3 + 2)
+    assert "missing" in result.reason
+
+
+def test_g01_another_order_of_keys_and_other_ids_do_not_hide_a_circle() -> None:
     tool = SmallTool("Edit", parameters=[ToolParameter("a", "integer"), ToolParameter("b", "integer")])
-    spellings = ['{"a":1,"b":2}', '{"b":2,"a":1}', ' { "a": 1, "b": 2 }', '{"b": 2,"a": 1}']
+    spellings = ['{"a":1,"b":2}', '{"b":2,"a":1}', ' { "a": 1, "b": 2 }', '{"b": 2,"a": 1}', '{"a": 1,"b": 2}']
     turns = [calling(call("Edit", text, f"c{number}")) for number, text in enumerate(spellings)]
     result, _ = held(turns, tool)
     assert (result.status, len(tool.runs)) == (LoopStatus.CIRCLE, 3)
 
 
-def test_results_that_change_or_succeed_do_not_hide_a_circle() -> None:
+def test_g02_g03_results_that_change_or_succeed_do_not_hide_a_circle() -> None:
     ticks = iter(range(100))
     clock = SmallTool("Task", lambda _: ToolResult.success(f"it is {next(ticks)}", {"tick": next(ticks)}))
-    result, _ = held([calling(call("Task", value("date")))] * 10, clock)
+    result, _ = held([calling(call("Task", value("date")))] * 50, clock)
     assert (result.status, len(clock.runs)) == (LoopStatus.CIRCLE, 3)
 
 
@@ -678,7 +706,14 @@ def test_a_call_that_is_cut_again_and_again_is_a_circle_too() -> None:
     turn = calling(call("Write", '{"value": "a very long'), finish_reason="length")
     result, bodies = held([turn] * 50, SmallTool("Write"))
     assert result.status is LoopStatus.CIRCLE
-    assert len(bodies) == 4
+    assert len(bodies) == 5
+    assert codes_of(result, -2) == [ErrorCode.REPEATED_CALLS]
+
+
+def test_g02_equal_results_of_different_calls_are_no_circle() -> None:
+    turns = [calling(call("Task", value(str(number)))) for number in range(20)]
+    result, _ = held([*turns, saying()], SmallTool("Task"))
+    assert result.status is LoopStatus.ANSWERED
 
 
 def test_a_varied_conversation_is_no_circle() -> None:
@@ -693,7 +728,7 @@ def test_a_varied_conversation_is_no_circle() -> None:
 
 def test_the_limit_is_adjustable_and_can_be_off() -> None:
     turns = [calling(call("Read", value("a")))] * 10
-    assert len(held(turns, reader(), repeat_limit=1)[1]) == 2
+    assert len(held(turns, reader(), repeat_limit=1)[1]) == 3
     off, bodies = held(turns, reader(), repeat_limit=0, step_limit=9)
     assert (off.status, len(bodies)) == (LoopStatus.STEP_LIMIT, 9)
 
@@ -714,15 +749,15 @@ def test_an_answer_ends_a_circle_also_for_those_who_write_the_history_themselves
 
 def test_after_a_circle_a_new_question_begins_anew() -> None:
     repeated = calling(call("Read", value("a")))
-    with Session([*[repeated] * 4, repeated, saying("stopped")], reader()) as session:
+    with Session([*[repeated] * 5, *[repeated] * 4, saying("stopped")], reader()) as session:
         assert session.run().status is LoopStatus.CIRCLE
         assert session.run("do something else").final_text == "stopped"
 
 
 def test_going_on_without_a_question_does_not_forget_the_circle() -> None:
     with Session([calling(call("Read", value("a")))] * 9, reader(), step_limit=2) as session:
-        statuses = [session.run("go" if first else None).status for first in (True, False)]
-    assert statuses == [LoopStatus.STEP_LIMIT, LoopStatus.CIRCLE]
+        statuses = [session.run("go" if first else None).status for first in (True, False, False)]
+    assert statuses == [LoopStatus.STEP_LIMIT, LoopStatus.STEP_LIMIT, LoopStatus.CIRCLE]
 
 
 # Token limit (A36, A37) and finish reasons (A14)
@@ -833,7 +868,7 @@ def test_a_call_without_a_name_is_answered_and_the_run_goes_on(streamed: bool) -
     result, bodies = held([calling(nameless), saying()], reader(), stream=streamed)
     assert result.status is LoopStatus.ANSWERED
     assert codes_of(result) == [ErrorCode.UNKNOWN_TOOL]
-    assert bodies[1]["messages"][1]["tool_calls"][0]["function"]["name"] == MISSING_NAME
+    assert bodies[1]["messages"][1]["tool_calls"][0]["function"]["name"] == PLACEHOLDER_NAME
 
 
 @pytest.mark.parametrize("streamed", [False, True])

@@ -4,28 +4,24 @@ import asyncio
 import itertools
 import json
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.pipeline.budget import BudgetPolicy
-from harness.pipeline.executor import ToolExecutor
-from harness.pipeline.loop import LoopConfig, LoopStatus, ReActLoop
+from harness.pipeline.argument_policy import ArgumentPolicy
+from harness.pipeline.budget import REFUSAL_BYTES, BudgetPolicy
+from harness.pipeline.executor import Execution, ToolExecutor
+from harness.pipeline.names import PLACEHOLDER_NAME
 from harness.pipeline.observation import ToolObservation
-from harness.pipeline.orchestrator import MISSING_NAME, ToolOrchestrator, TooManyCallsError
-from harness.pipeline.registry import ToolRegistry
-from harness.pipeline.result import ErrorCode, ToolResult, ToolStatus, serialize_tool_result
+from harness.pipeline.orchestrator import INTERRUPTED, StepOutcome, ToolOrchestrator, TooManyCallsError
+from harness.pipeline.result import ErrorCode, ToolResult, ToolStatus, serialize_tool_result, verbatim
 from harness.pipeline.tool import ToolKind
-from harness.pipeline.workspace import Workspace
-from harness.play.client import openai_client
-from harness.play.transport import PlayerTransport
 from harness.seams import SequentialIds
-from harness.wire.chat import ToolCall, parse_completion
-from harness.wire.exchange import Request, Response
+from harness.wire.chat import ToolCall
 from tests.pipeline.tools import WAIT_S, Behaviour, SmallTool, builtin_executor, flat, orchestrator_with, registry_with
 
 READERS = ("Read", "Grep", "Glob")
@@ -99,7 +95,7 @@ def test_a_call_may_come_flat_or_as_the_api_sends_it_with_arguments_as_text_or_o
 @pytest.mark.parametrize("name", [None, "", 7])
 def test_a_missing_name_becomes_a_placeholder_that_is_answered_as_unknown(name: object) -> None:
     outcome = orchestrator_with(SmallTool("Read")).run([{"id": "call_1", "name": name, "arguments": "{}"}])
-    assert outcome.plans[0].tool_name == MISSING_NAME
+    assert outcome.plans[0].tool_name == PLACEHOLDER_NAME
     assert outcome.observations[0].tool_call_id == "call_1"
     assert outcome.observations[0].result.error_code is ErrorCode.UNKNOWN_TOOL
 
@@ -320,7 +316,8 @@ def test_a_call_that_raises_gets_an_error_result_and_its_siblings_keep_theirs(na
 
     outcome = orchestrator_with(*mixed_tools(run)).run([numbered(name, number) for number in range(4)])
     assert [item.result.text for item in outcome.observations] == ["0", f"{name} raised {_shown(error)}", "2", "3"]
-    assert [item.result.error_code for item in outcome.observations] == [None, ErrorCode.EXECUTION_ERROR, None, None]
+    code = ErrorCode.CANCELLED if isinstance(error, asyncio.CancelledError) else ErrorCode.EXECUTION_ERROR
+    assert [item.result.error_code for item in outcome.observations] == [None, code, None, None]
     failed = outcome.observations[1]
     assert (failed.tool_call_id, failed.tool_name) == ("call_1", name)
     assert json.loads(failed.observation)["error"]["message"] == failed.result.text
@@ -423,84 +420,126 @@ def test_refusing_a_step_answers_each_call_once_within_the_budget_and_runs_none(
     assert (len(outcome.plans), outcome.batches, tool.runs) == (20, (), [])
 
 
-# The loop around it
+@pytest.mark.seed("C02")
+def test_refusals_that_just_fit_are_left_alone_and_longer_ones_are_cut_and_said_so() -> None:
+    calls = [flat("Read", "{}", f"call_{number}") for number in range(4)]
+
+    def refused(reason: str) -> StepOutcome:
+        budget = BudgetPolicy(max_calls=4, total_bytes=6_144)
+        return orchestrator_with(budget=budget, serializer=verbatim).refuse(calls, ErrorCode.OUTPUT_LIMIT, reason)
+
+    fitting = refused("r" * 1_536)
+    assert fitting.truncations == ()
+    assert [execution.result.text for execution in fitting.executions] == ["r" * 1_536] * 4
+    cut = refused("r" * 1_537)
+    assert [(item.tool_call_id, item.layer, item.bytes_before) for item in cut.truncations] == [("call_0", 2, 1_537)]
+    assert all(execution == Execution(execution.result, ()) for execution in cut.executions)
+    assert cut.executions[0].result.text == "r" * 1_537
 
 
-class ScriptedModel:
-    """Answers each request with the next message, and keeps the bodies that were sent."""
-
-    def __init__(self, *messages: dict[str, Any]) -> None:
-        self.bodies: list[dict[str, Any]] = []
-        self._messages = list(messages)
-
-    def answer(self, request: Request) -> Response:
-        self.bodies.append(request.json())
-        message = {"role": "assistant", **self._messages.pop(0)}
-        body = {"id": "r", "model": "m", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
-        return Response(200, (("content-type", "application/json"),), orjson.dumps(body))
+def test_a_refused_surplus_call_is_an_execution_with_its_result_and_no_decision() -> None:
+    budget = BudgetPolicy(max_calls=1, total_bytes=10_000)
+    outcome = orchestrator_with(SmallTool("Read"), budget=budget).run([numbered("Read", number) for number in range(2)])
+    assert outcome.executions[1] == Execution(outcome.observations[1].result, ())
+    assert outcome.observations[1].result.text == "only 1 calls a step"
 
 
-def asked_for(*calls: tuple[str, str, str]) -> dict[str, Any]:
-    return {
-        "content": None,
-        "tool_calls": [
-            {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
-            for call_id, name, arguments in calls
-        ],
-    }
+@pytest.mark.parametrize(("length", "own"), [(REFUSAL_BYTES, True), (REFUSAL_BYTES + 1, False)])
+def test_a_serializer_that_makes_much_of_a_refusal_is_not_used_for_it(length: int, own: bool) -> None:
+    orchestrator = orchestrator_with(
+        SmallTool("Read"), budget=BudgetPolicy(max_calls=1, total_bytes=10_000), serializer=lambda _: "s" * length
+    )
+    surplus = orchestrator.run([numbered("Read", number) for number in range(2)]).observations[1]
+    assert (surplus.tool_call_id, surplus.tool_name) == ("call_1", "Read")
+    assert surplus.raw_result is surplus.result
+    assert surplus.observation == ("s" * length if own else serialize_tool_result(surplus.result))
 
 
-@pytest.mark.seed("O05", "O06", "C02", "P09")
-def test_the_next_request_contains_every_observation_in_the_order_of_the_calls() -> None:
-    tools = mixed_tools(lambda parameters: ToolResult.success(f"saw {parameters.get('value')}"))
-    call = asked_for(("c1", "Grep", '{"value":"x"}'), ("c2", "Bash", "{broken"), ("c3", "Read", '{"value":"y"}'))
-    model = ScriptedModel(call, {"content": "finished"})
-    orchestrator = orchestrator_with(*tools)
-    with openai_client(PlayerTransport(model)) as client:
-        result = ReActLoop(client, orchestrator, LoopConfig("m")).run("go")
-    assert result.status is LoopStatus.ANSWERED
-    assert result.steps[0].outcome is not None
-    observations = result.steps[0].outcome.observations
-    assert model.bodies[1]["messages"][2:] == [
-        {"role": "tool", "tool_call_id": call_id, "content": observation.observation}
-        for call_id, observation in zip(("c1", "c2", "c3"), observations, strict=True)
-    ]
-    contents = [json.loads(message["content"]) for message in model.bodies[1]["messages"][2:]]
-    assert [content["text"] for content in contents][::2] == ["saw x", "saw y"]
-    assert contents[1]["error"]["code"] == "INVALID_PARAM"
+# Interruption, and agents beside agents
 
 
-@pytest.mark.seed("R05", "R09")
-def test_each_request_shows_exactly_the_tools_that_the_registry_has_then() -> None:
-    registry = ToolRegistry()
+def test_an_interrupted_step_says_what_came_of_each_call_and_goes_on_up() -> None:
+    def run(parameters: dict[str, Any]) -> ToolResult:
+        if parameters["value"] == "2":
+            raise KeyboardInterrupt
+        return ToolResult.success(parameters["value"])
 
-    def run(_: object) -> ToolResult:
-        registry.register_tool(SmallTool("Late", kind=ToolKind.READ))
+    told: list[StepOutcome] = []
+    budget = BudgetPolicy(max_calls=5, total_bytes=10_000)
+    orchestrator = orchestrator_with(*mixed_tools(run), budget=budget)
+    plans = orchestrator.plan_tool_calls([numbered("Bash", number) for number in range(6)])
+    with pytest.raises(KeyboardInterrupt):
+        orchestrator.run_plans(plans, told.append)
+    (outcome,) = told
+    assert outcome.plans == tuple(plans)
+    assert outcome.batches == tuple(orchestrator.partition_tool_calls(plans[:5]))
+    assert [item.result.error_code for item in outcome.observations] == [
+        None, None, *[ErrorCode.CANCELLED] * 3, ErrorCode.TOO_MANY_CALLS,
+    ]  # fmt: skip
+    assert [item.result.text for item in outcome.observations[:5]] == ["0", "1", *[INTERRUPTED] * 3]
+    assert [execution.executed for execution in outcome.executions] == [True, True, *[False] * 4]
+    assert all(execution.decisions == () for execution in outcome.executions[2:])
+
+
+def test_an_orchestrator_beside_another_has_its_own_executor_and_budget_and_shares_the_rest() -> None:
+    serializer = verbatim
+    ids = SequentialIds()
+    own = orchestrator_with(serializer=serializer, ids=ids, max_workers=1)
+    ledger = Ledger()
+    executor = ToolExecutor(registry_with(SmallTool("Read", ledger.run, kind=ToolKind.READ)))
+    budget = BudgetPolicy(max_calls=4, total_bytes=10_000)
+    other = own.beside(executor, budget)
+    assert (other.executor, other.budget, other.serializer) == (executor, budget, serializer)
+    calls = [flat("Read", {"value": str(number)}) for number in range(3)]
+    outcome = other.run(calls)
+    assert [item.tool_call_id for item in outcome.observations] == [f"call_fresh_{number:04d}" for number in (1, 2, 3)]
+    assert [item.observation for item in outcome.observations] == ["0", "1", "2"]
+    assert ledger.most == 1
+    assert own.plan_tool_calls(calls[:1])[0].tool_call_id == "call_fresh_0004"
+
+
+def test_a_call_alone_runs_on_the_callers_thread_and_several_on_threads_with_a_name() -> None:
+    names: list[str] = []
+    together = threading.Barrier(2)
+
+    def run(parameters: dict[str, Any]) -> ToolResult:
+        names.append(threading.current_thread().name)
+        if parameters["value"] != "alone":
+            together.wait(WAIT_S)
         return ToolResult.success("")
 
-    registry.register_tool(SmallTool("Early", run))
-    model = ScriptedModel(asked_for(("c1", "Early", "")), asked_for(("c2", "Unseen", "")), {"content": "done"})
-    with openai_client(PlayerTransport(model)) as client:
-        result = ReActLoop(client, ToolOrchestrator(ToolExecutor(registry)), LoopConfig("m")).run("go")
-    shown = [[tool["function"]["name"] for tool in body["tools"]] for body in model.bodies]
-    assert shown == [["Early"], ["Early", "Late"], ["Early", "Late"]]
-    assert model.bodies[1]["tools"] == registry.get_openai_tools()
-    assert result.steps[1].outcome is not None
-    assert result.steps[1].outcome.observations[0].result.error_code is ErrorCode.UNKNOWN_TOOL
+    orchestrator = orchestrator_with(SmallTool("Read", run, kind=ToolKind.READ))
+    orchestrator.run([flat("Read", {"value": "alone"})])
+    assert names == [threading.current_thread().name]
+    orchestrator.run([numbered("Read", number) for number in range(2)])
+    assert sorted(names[1:]) == ["harness-tool_0", "harness-tool_1"]
 
 
-@pytest.mark.seed("R09")
-def test_without_tools_a_request_mentions_none() -> None:
-    model = ScriptedModel({"content": "done"})
-    with openai_client(PlayerTransport(model)) as client:
-        ReActLoop(client, orchestrator_with(), LoopConfig("m")).run("go")
-    assert "tools" not in model.bodies[0]
+def test_the_id_of_a_call_reaches_its_tool() -> None:
+    class Echo(SmallTool):
+        def run_call(self, parameters: Mapping[str, Any], call_id: str) -> ToolResult:
+            return ToolResult.success(call_id)
+
+    (observation,) = orchestrator_with(Echo("Echo")).run([flat("Echo", "{}", "call_9")]).observations
+    assert observation.result.text == "call_9"
 
 
-def test_calls_of_a_parsed_answer_are_planned_as_they_are(tmp_path: Path) -> None:
-    body = {"choices": [{"message": asked_for(("c1", "Read", '{"value":"x"}')), "finish_reason": "tool_calls"}]}
-    turn = parse_completion(orjson.dumps(body))
-    executor = ToolExecutor(registry_with(SmallTool("Read", kind=ToolKind.READ)), Workspace(tmp_path))
-    outcome = ToolOrchestrator(executor).run(turn.tool_calls)
-    assert outcome.observations[0].tool_call_id == "c1"
-    assert outcome.observations[0].result.status is ToolStatus.SUCCESS
+def test_a_plan_says_what_was_received_and_what_was_made_of_it() -> None:
+    executor = ToolExecutor(registry_with(SmallTool("Read")), arguments=ArgumentPolicy(repair=True))
+    orchestrator = ToolOrchestrator(executor)
+    exact, other, nameless, unsendable = orchestrator.plan_tool_calls(
+        [
+            flat("Read", '{"value": "v"}', "a"),
+            flat("functions.Read", '{"value": "v",}', "b"),
+            ToolCall("c", None, "{}"),
+            flat("no such/tool", "{", "d"),
+        ]
+    )
+    assert (exact.tool_name, exact.received_name, exact.repairs) == ("Read", None, ())
+    assert (other.tool_name, other.received_name, other.parsed_input) == ("Read", "functions.Read", {"value": "v"})
+    assert len(other.repairs) == 1
+    assert (nameless.tool_name, nameless.received_name) == ("unknown_tool", "")
+    assert (unsendable.tool_name, unsendable.received_name) == ("unknown_tool", "no such/tool")
+    outcome = orchestrator.run_plans([exact, other, nameless, unsendable])
+    assert "no such/tool" in outcome.observations[3].result.text
+    assert outcome.executions[1].decisions[0].gate == "name"

@@ -215,11 +215,24 @@ def test_a_ready_definition_is_sent_on_byte_for_byte() -> None:
     raw = (
         b'{"type":"function","strict":null,"function":{"parameters":{"type":"object","properties":{"b":{},"a":'
         b'{"type":"array","items":{},"default":[]}},"required":[],"$defs":{},"x-extra":{"list":[],"object":{}}},'
-        b'"name":"as.it:came","description":""}}'
+        b'"name":"as_it_came","description":""}}'
     )
     registry = ToolRegistry()
     registry.register_definition(orjson.loads(raw), done)
     assert orjson.dumps(registry.get_openai_tools()[0]) == raw
+
+
+@pytest.mark.seed("E03")
+def test_a_definition_of_a_recording_is_sent_on_byte_for_byte_whatever_its_name_and_its_faults() -> None:
+    raw = (
+        b'{"type":"function","function":{"name":"as.it:came","parameters":{"type":"object","required":[]}}}',
+        b'{"type":"function","function":{"name":"empty","parameters":{}}}',
+        b'{"type":"function","function":{"name":"none"}}',
+    )
+    registry = ToolRegistry()
+    for entry in raw:
+        registry.register_schema_tool(SchemaTool(orjson.loads(entry), done))
+    assert tuple(orjson.dumps(entry) for entry in registry.get_openai_tools()) == raw
 
 
 @pytest.mark.seed("E03")
@@ -250,7 +263,8 @@ def test_an_array_where_an_object_belongs_is_refused_and_named(parameters: objec
     registry = ToolRegistry()
     with pytest.raises(SchemaError) as raised:
         registry.register_definition({"type": "function", "function": {"name": "f", "parameters": parameters}}, done)
-    assert str(raised.value).startswith(f"{place}: [] stands where an object {{}} belongs")
+    assert str(raised.value).startswith(f"the tool 'f': {place}: [] stands where an object {{}} belongs")
+    assert str(raised.value).endswith("mend it where the tool is defined")
     assert registry.names == []
 
 
@@ -305,7 +319,7 @@ def test_a_name_that_providers_take_is_taken(name: str) -> None:
     assert registry_with(SmallTool(name)).names == [name]
 
 
-def registrations(registry: ToolRegistry, *, replace: bool = False) -> dict[str, Callable[[], None]]:
+def registrations(registry: ToolRegistry, *, replace: bool = False) -> dict[str, Callable[[], object]]:
     return {
         "tool": lambda: registry.register_tool(SmallTool("same"), replace=replace),
         "function": lambda: registry.register_function("same", "", shout, replace=replace),

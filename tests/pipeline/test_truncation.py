@@ -60,11 +60,13 @@ def test_a_cut_text_keeps_head_and_tail_and_says_how_much_it_shows(text: str, li
     assert escaped(shown) > limit - 16
 
 
-def test_the_end_of_a_test_report_survives() -> None:
+def test_f02_the_end_of_a_test_report_survives() -> None:
     report = "\n".join(f"test {number} PASSED" for number in range(5000)) + "\nFAILED t.py::x - assert 1 == 2\n2 failed"
     shown = cut_text(report, 4000)
     assert shown.startswith("test 0 PASSED")
     assert shown.endswith("FAILED t.py::x - assert 1 == 2\n2 failed")
+    assert f"[... cut: 4000 of {escaped(report)} bytes shown ...]" in shown
+    assert escaped(shown) <= 4000
 
 
 contents = st.builds(
@@ -130,9 +132,15 @@ def test_where_the_structure_is_too_large_head_and_tail_of_it_are_shown() -> Non
     assert shown.text.startswith("summary\n[Incomplete: cut to 5000 of ")
 
 
-def test_the_note_says_that_it_is_incomplete_and_that_asking_again_gives_the_same() -> None:
-    shown = fit(ToolResult.success("row\n" * 50_000), 2000, SPILL, size)
-    for words in ("Incomplete", "cut to 2000 of 2", "the same call is cut the same way", SPILL.path, "Read shows it"):
+def test_f08_the_note_says_that_it_is_incomplete_that_asking_again_gives_the_same_and_what_to_do() -> None:
+    rows = "\n".join(f"row {number}" for number in range(50_000))
+    result = ToolResult.success(rows)
+    shown = fit(result, 2000, SPILL, size)
+    assert size(shown) <= 2000
+    for words in (
+        "Incomplete", f"cut to 2000 of {size(result)} bytes", "the same call is cut the same way, ask for less",
+        SPILL.path, "Read shows it by offset and limit",
+    ):  # fmt: skip
         assert str(words) in shown.text
 
 
@@ -152,6 +160,28 @@ def test_an_error_at_the_smallest_limit_keeps_its_beginning_and_names_the_file(c
     assert shown.text.startswith("no such column")
     assert str(longest.path) in shown.text
     assert json.loads(serialize_tool_result(shown))["error"] == {"code": code.value, "message": shown.text}
+
+
+@pytest.mark.parametrize("limit", [*range(0, 420, 7), 700, 1000, 4000])
+@pytest.mark.parametrize("spill", [Spill(f"/w/{'d' * 240}/f"), Spill(None, "d" * 240)])
+def test_f07_the_note_never_breaks_the_budget_however_long_its_path(limit: int, spill: Spill) -> None:
+    def shown_bytes(result: ToolResult) -> int:
+        return len(verbatim(result).encode())
+
+    assert shown_bytes(fit(ToolResult.success("x" * 100_000), limit, spill, shown_bytes)) <= limit
+
+
+@settings(deadline=None)
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_the_size_of_a_text_is_that_of_its_json(text: str) -> None:
+    assert len(cut_text(text + "x" * 100, 100_000)) == len(text) + 100
+    assert cut_text(text, escaped(text)) == text
+    assert escaped(cut_text(text, escaped(text) - 1)) < max(1, escaped(text))
+
+
+def test_a_marker_that_would_take_most_of_the_room_gives_way_to_the_head() -> None:
+    assert cut_text("word " * 1000, 60) == "word " * 12
+    assert "cut: 120 of 5000 bytes shown" in cut_text("word " * 1000, 120)
 
 
 def test_a_note_longer_than_the_limit_is_dropped_before_the_limit_is() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from harness.pipeline.builtin import builtin_tools
+from harness.pipeline.builtin import BUILTIN_NAMES, builtin_tools
 from harness.pipeline.circuit_breaker import CircuitBreaker
 from harness.pipeline.executor import ToolExecutor
 from harness.pipeline.file_versions import FileVersions
@@ -68,12 +68,12 @@ def orchestrator_with(*tools: Tool, workspace: Workspace | None = None, **option
     return ToolOrchestrator(ToolExecutor(registry_with(*tools), workspace, ask=ask_allows), **options)
 
 
-def builtin_executor(root: Path, **options: Any) -> ToolExecutor:
+def builtin_executor(root: Path, *, versions: FileVersions | None = None, **options: Any) -> ToolExecutor:
     """An executor with the built-in tools on a folder, and a breaker that stays out of the way."""
     workspace = Workspace(root)
-    versions = FileVersions()
+    versions = FileVersions() if versions is None else versions
     registry = ToolRegistry(CircuitBreaker(1_000_000), versions)
-    for tool in builtin_tools(workspace, versions):
+    for tool in builtin_tools(workspace, versions, names=(*BUILTIN_NAMES, "MultiEdit")):
         registry.register_tool(tool)
     return ToolExecutor(registry, workspace, **options)
 

@@ -19,7 +19,7 @@ import uvicorn
 from openai import OpenAI
 
 from harness.errors import HarnessError
-from harness.play import server as server_module
+from harness.play import hosting
 from harness.play.player import MissError, Player
 from harness.play.script import ScriptedCall, ScriptedTurn, ScriptPlayer, render_turn
 from harness.play.server import LoopbackServer
@@ -310,13 +310,14 @@ def test_a_server_that_does_not_come_up_is_said_and_leaves_nothing(monkeypatch: 
 
     known = set(threading.enumerate())
     monkeypatch.setattr(uvicorn.Server, "serve", sleepy)
-    monkeypatch.setattr(server_module, "_START_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(hosting, "_START_TIMEOUT_S", 0.1)
     server = LoopbackServer(ScriptPlayer([]))
-    with pytest.raises(HarnessError, match=r"^the server at http://127\.0\.0\.1:\d+/v1 did not start$"), server:
+    with pytest.raises(HarnessError, match=r"^the server at http://127\.0\.0\.1:\d+ did not start$"), server:
         pass
     assert other_threads(known) == set()
-    assert server._socket is not None
-    assert server._socket.fileno() == -1
+    bound = server._host._socket
+    assert bound is not None
+    assert bound.fileno() == -1
 
 
 def test_a_server_whose_thread_ends_at_once_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

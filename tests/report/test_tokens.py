@@ -14,6 +14,7 @@ from harness.judge.tokens import Measured
 from harness.measure.against import compare_tools, sent_tools, tool_set
 from harness.measure.overhead import measure_task
 from harness.measure.prices import bill
+from harness.report import frame_files
 from harness.report import tokens as report
 from harness.report.tokens_frames import steps_frame, tools_frame
 from harness.report.tokens_picture import task_svg
@@ -114,7 +115,7 @@ def test_files_are_written_and_old_pictures_removed(tmp_path: Path) -> None:
 
 
 def test_without_pyarrow_parquet_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report, "find_spec", lambda _: None)
+    monkeypatch.setattr(frame_files, "find_spec", lambda _: None)
     with pytest.raises(InputError, match="pyarrow"):
         report.write_tokens(measured(), tmp_path, parquet=True)
 

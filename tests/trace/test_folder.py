@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from harness.errors import InputError
 from harness.trace.folder import load_run, save_run
-from harness.trace.run import FORMAT, VERSION, CallRecord, Lane, Run, Step
+from harness.trace.run import FORMAT, VERSION, CallRecord, Lane, Run, Step, Trial
 from harness.wire.exchange import Chunk, Exchange, Request, Response
 
 FILES = ("events.jsonl", "exchanges.jsonl", "run.json")
@@ -134,6 +135,23 @@ def test_no_secret_header_is_saved(tmp_path: Path) -> None:
     (loaded,) = load_run(tmp_path).exchanges
     assert loaded.request.headers == (("Accept", "kept"),)
     assert loaded.response.headers == (("X-Request-Id", "kept too"),)
+
+
+def test_what_only_imported_runs_have_is_written_where_it_says_something(tmp_path: Path) -> None:
+    run = example()
+    plain = json.loads((save_run(run, tmp_path) / "run.json").read_text("utf-8"))
+    assert "trial" not in plain
+    assert [sorted({"before", "duration_s", "cost_usd"} & step.keys()) for step in plain["lanes"][0]["steps"]] == [
+        [],
+        [],
+    ]
+    assert "after" not in plain["lanes"][0]
+
+    run.trial = Trial("task", 3, "m", 0.5, "disk full", 0.25, 1.5, "2026-11-30T10:00:00")
+    lane = run.lanes[0]
+    lane.after = ({"role": "user", "content": "bye"},)
+    lane.steps[0] = replace(lane.steps[0], before=({"role": "user", "content": "go"},), duration_s=2.5, cost_usd=0.0)
+    assert load_run(save_run(run, tmp_path)) == run
 
 
 def test_what_must_not_be_kept_can_be_rewritten_in_every_file(tmp_path: Path) -> None:

@@ -79,6 +79,13 @@ def test_the_legacy_function_call() -> None:
     assert (both.tool_calls[0].id, both.legacy_function_call) == ("c1", False)
 
 
+def test_a38_a_call_as_text_is_reported() -> None:
+    leaked = {"role": "assistant", "content": '{"name": "weather", "arguments": {}}'}
+    turn = parse_completion(body(leaked))
+    assert (turn.tool_calls, [anomaly.code for anomaly in turn.anomalies]) == ((), ["call_in_text"])
+    assert parse_completion(body(leaked), ["clock"]).anomalies == ()
+
+
 def test_a_message_without_a_role_is_the_assistants() -> None:
     assert parse_completion(body({"content": "a"})).message == {"role": "assistant", "content": "a"}
 
@@ -123,6 +130,7 @@ def test_what_is_no_object_is_refused(document: bytes) -> None:
 )
 def test_how_far_a_turn_is_to_be_trusted(reason: str | None, done: bool, error: object, status: str) -> None:
     assert turn_status(reason, done=done, error=error) == status
+    assert turn_status(reason, done=done, error=error, lost=True) == ("error" if error else "incomplete")
 
 
 def test_the_text_of_contents() -> None:

@@ -111,6 +111,10 @@ BREACHES: list[tuple[str, Callable[[Body], object], list[tuple[str, str]]]] = [
     ("same tool name", lambda b: b["tools"][1]["function"].update(name="weather"),
      [("tool_name_taken", "$.tools[1].function.name")]),
     ("schema", parameters("object"), [("schema_not_an_object", PARAMETERS)]),
+    ("C02", parameters({"type": "object", "required": []}), [("required_empty", f"{PARAMETERS}.required")]),
+    ("C02 null", parameters({"type": "object", "properties": {}, "required": None}),
+     [("required_null", f"{PARAMETERS}.required")]),
+    ("C03", lambda b: b["tools"][0]["function"].update(parameters={}), [("schema_empty", PARAMETERS)]),
 ]  # fmt: skip
 
 
@@ -158,7 +162,8 @@ def test_an_id_used_twice_in_one_message_and_not_in_two() -> None:
         lambda b: b["tools"].append({"type": "custom", "custom": {"name": "x"}}),
         lambda b: b["tools"][0]["function"].update(name="a" * 64),
         lambda b: b["tools"][0]["function"].pop("parameters"),
-        parameters({}),
+        parameters({"type": "object"}),
+        parameters({"type": "object", "properties": {}, "required": []}),
         parameters({"type": "object", "properties": {"a": {"enum": [], "default": [], "type": "array", "items": {}}}}),
         parameters({"type": "object", "properties": {"a": True}, "required": [], "additionalProperties": False}),
     ],

@@ -135,7 +135,7 @@ class Document:
 
 def read_bytes(path: Path) -> bytes:
     """The content of a file, unpacked where it is packed with gzip; raises InputError."""
-    return _unpacked(path, _bytes_of(path))
+    return unpacked(path, _bytes_of(path))
 
 
 def document_of(path: Path, data: bytes) -> Document:
@@ -165,7 +165,8 @@ def _bytes_of(path: Path) -> bytes:
         raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from error
 
 
-def _unpacked(path: Path, data: bytes) -> bytes:
+def unpacked(path: Path, data: bytes) -> bytes:
+    """``data`` without its gzip packing, if it has one; raises InputError."""
     if not data.startswith(b"\x1f\x8b"):
         return data
     try:

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.pipeline.builtin.walk import near_names
-from harness.pipeline.file_versions import FileVersion, read_versioned
+from harness.pipeline.contained import PathChangedError, read_contained
+from harness.pipeline.file_versions import FileVersion, version_of
 from harness.pipeline.result import ErrorCode, ToolResult
 from harness.pipeline.tool import Tool
 from harness.pipeline.workspace import Workspace
@@ -112,6 +113,8 @@ class BuiltinTool(Tool):
             return self.perform(Arguments(parameters))
         except CallError as error:
             return ToolResult.error(error.code, str(error), error.data)
+        except PathChangedError as error:
+            return ToolResult.error(ErrorCode.ACCESS_DENIED, f"{self.name} failed: the path {error.strerror}")
         except PermissionError as error:
             return ToolResult.error(ErrorCode.ACCESS_DENIED, f"{self.name} failed: {error.strerror}")
         except OSError as error:
@@ -152,8 +155,8 @@ class BuiltinTool(Tool):
     def read_file(self, resolved: Path) -> tuple[bytes, FileVersion]:
         """The bytes of a regular file, and their version.
 
-        Raises CallError for what is missing, no regular file (opening a pipe would block) or above MAX_FILE_BYTES, and
-        OSError as `open` does.
+        Raises CallError for what is missing, no regular file or above MAX_FILE_BYTES, PathChangedError where a link was
+        put into the path since it was resolved, and OSError as `open` does.
         """
         if not resolved.exists():
             raise self.not_found(resolved)
@@ -164,11 +167,12 @@ class BuiltinTool(Tool):
             )
         if not resolved.is_file():
             raise CallError(ErrorCode.EXECUTION_ERROR, f"{relative} is neither a regular file nor a folder")
-        size = resolved.stat().st_size
-        if size > MAX_FILE_BYTES:
+        file = read_contained(self.workspace.root, resolved, limit=MAX_FILE_BYTES + 1)
+        if len(file.content) > MAX_FILE_BYTES:
+            size = max(file.status.st_size, len(file.content))
             text = f"{relative} has {size} bytes, the limit is {MAX_FILE_BYTES}; use Grep, or Bash with head or sed"
             raise CallError(ErrorCode.EXECUTION_ERROR, text)
-        return read_versioned(resolved)
+        return file.content, version_of(file.content, file.status.st_mtime_ns)
 
 
 def encoded(value: str, name: str) -> bytes:

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from difflib import SequenceMatcher
-from itertools import takewhile
 
 from harness.pipeline.builtin.lines import split_end, split_lines, visible
 
 _CONTEXT = 3
 _LINE_CHARACTERS = 200
 _COMPARED_LINES = 300
+_CHUNK = 65_536
 
 
 def short_diff(old: bytes, new: bytes, *, max_characters: int) -> str:
     """Hunks of ``old`` to ``new`` in at most ``max_characters``, with a last line that says what is left out."""
-    before, after = split_lines(old), split_lines(new)
-    head = _common(before, after)
-    tail = _common(before[head:][::-1], after[head:][::-1])
-    start = max(0, head - _CONTEXT)
-    before = before[start : len(before) - max(0, tail - _CONTEXT)]
-    after = after[start : len(after) - max(0, tail - _CONTEXT)]
+    start, old_end, new_end = _changed(old, new)
+    before, after = split_lines(old[start:old_end]), split_lines(new[start:new_end])
     if len(before) > _COMPARED_LINES or len(after) > _COMPARED_LINES:
         return f"(no diff: the changes spread over {len(after)} lines)"
     shown: list[str] = []
     room = max_characters
-    rows = _rows(before, after, start)
+    rows = _rows(before, after, old.count(b"\n", 0, start))
     for number, row in enumerate(rows):
         room -= len(row) + 1
         if room < 0:
@@ -36,8 +32,36 @@ def short_diff(old: bytes, new: bytes, *, max_characters: int) -> str:
     return "\n".join(shown)
 
 
-def _common(left: list[bytes], right: list[bytes]) -> int:
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False)))
+def _changed(old: bytes, new: bytes) -> tuple[int, int, int]:
+    """Where the changed lines begin in both, and where they end in each, lines of context included."""
+    head = _common(old, new, from_end=False)
+    start = head
+    for _ in range(_CONTEXT + 1):
+        start = old.rfind(b"\n", 0, max(0, start))
+    most = min(len(old), len(new)) - head
+    tail = _common(old[len(old) - most :], new[len(new) - most :], from_end=True)
+    end = len(old) - tail
+    for _ in range(_CONTEXT + 1):
+        found = old.find(b"\n", end)
+        end = found + 1 if found >= 0 else len(old)
+    return start + 1, end, len(new) - (len(old) - end)
+
+
+def _common(left: bytes, right: bytes, *, from_end: bool) -> int:
+    """How many bytes at the start, or at the end, are the same."""
+    same = 0
+    while same < min(len(left), len(right)):
+        if from_end:
+            one, other = (side[max(0, len(side) - same - _CHUNK) : len(side) - same][::-1] for side in (left, right))
+        else:
+            one, other = (side[same : same + _CHUNK] for side in (left, right))
+        step = min(len(one), len(other))
+        if one[:step] != other[:step]:
+            step = next(place for place in range(step) if one[place] != other[place])
+        same += step
+        if step < _CHUNK:
+            break
+    return same
 
 
 def _rows(before: list[bytes], after: list[bytes], start: int) -> list[str]:

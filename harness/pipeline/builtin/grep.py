@@ -10,7 +10,8 @@ from typing import Any
 from harness.pipeline.builtin.base import Arguments, BuiltinTool, CallError, counted, echo
 from harness.pipeline.builtin.lines import SAMPLE_BYTES, looks_binary, split_end, visible
 from harness.pipeline.builtin.ripgrep import Match, RipgrepError, Search, searching
-from harness.pipeline.builtin.walk import GIT_FOLDER
+from harness.pipeline.builtin.walk import GIT_FOLDER, IGNORE_FILES, is_usable_file, unusable_ignore_file
+from harness.pipeline.contained import read_contained
 from harness.pipeline.result import ErrorCode, ToolResult
 from harness.pipeline.tool import ToolKind, ToolParameter
 from harness.pipeline.workspace import SPILL_FOLDER, Workspace
@@ -22,7 +23,7 @@ MAX_PATTERN_BYTES = 100_000
 """Below what one command line argument can hold."""
 
 _BEFORE_MATCH = 80
-_IGNORE_FILES = (".gitignore", ".ignore", ".rgignore")
+_WITHOUT_IGNORE_FILES = ("--no-ignore-dot", "--no-ignore-vcs")
 _NAMED_BINARIES = 3
 
 
@@ -35,6 +36,8 @@ class _Found:
     """Files with a match, and whether each is binary."""
     capped: bool = False
     cut: bool = False
+    unusable: str | None = None
+    """An ignore file that cannot be used; then none is."""
 
     @property
     def binaries(self) -> list[str]:
@@ -77,8 +80,8 @@ class GrepTool(BuiltinTool):
         """Search for what the arguments ask for."""
         limit = arguments.integer("max_results", DEFAULT_RESULTS, minimum=1)
         target = self.existing(arguments.optional_text("path") or ".")
-        command = self._command(arguments, target)
-        found = _Found()
+        found = _Found(unusable=unusable_ignore_file(self.workspace, target) if target.is_dir() else None)
+        command = self._command(arguments, target, without_ignore_files=found.unusable is not None)
         try:
             with searching(self.workspace.root, command, timeout_s=self._timeout_s) as search:
                 self._collect(search, found, limit)
@@ -86,7 +89,7 @@ class GrepTool(BuiltinTool):
             raise CallError(ErrorCode.INVALID_PARAM, f"the search cannot be done: {echo(str(error))}") from error
         return self._result(found, search, whole_workspace=target == self.workspace.root)
 
-    def _command(self, arguments: Arguments, target: Path) -> list[str]:
+    def _command(self, arguments: Arguments, target: Path, *, without_ignore_files: bool) -> list[str]:
         pattern = arguments.system_text("pattern")
         command = ["--ignore-case"] if arguments.flag("ignore_case") else []
         if arguments.optional_text("glob"):
@@ -97,7 +100,9 @@ class GrepTool(BuiltinTool):
             # The last glob wins, so a caller's glob cannot bring these back.
             self.existing_folder(self.workspace.relative(target))
             command += [f"--glob=!**/{GIT_FOLDER}", f"--glob=!/{SPILL_FOLDER}"]
-            if target != self.workspace.root:
+            if without_ignore_files:
+                command += _WITHOUT_IGNORE_FILES
+            elif target != self.workspace.root:
                 command += self._ignore_files()
         elif not target.is_file():
             raise CallError(ErrorCode.EXECUTION_ERROR, "path is neither a regular file nor a folder")
@@ -105,7 +110,7 @@ class GrepTool(BuiltinTool):
 
     def _ignore_files(self) -> list[str]:
         """For a search below the root: without parents' ignore files, which may lie outside, its own go by name."""
-        return [f"--ignore-file={name}" for name in _IGNORE_FILES if (self.workspace.root / name).is_file()]
+        return [f"--ignore-file={name}" for name in IGNORE_FILES if is_usable_file(self.workspace, name)]
 
     def _collect(self, search: Search, found: _Found, limit: int) -> None:
         for match in search.matches:
@@ -123,8 +128,9 @@ class GrepTool(BuiltinTool):
 
     def _is_binary(self, path: str) -> bool:
         try:
-            with (self.workspace.root / path).open("rb") as file:
-                return looks_binary(file.read(SAMPLE_BYTES))
+            return looks_binary(
+                read_contained(self.workspace.root, self.workspace.root / path, limit=SAMPLE_BYTES).content
+            )
         except OSError:
             return False
 
@@ -143,7 +149,11 @@ class GrepTool(BuiltinTool):
         elif found.matches:
             text = f"{counted(len(found.matches), 'match', 'matches')} in {counted(shown_files, 'file', 'files')}."
         else:
-            text = "no matches" if not whole_workspace else "no matches (what ignore files name was not searched)"
+            text = (
+                "no matches"
+                if not whole_workspace or found.unusable is not None
+                else "no matches (what ignore files name was not searched)"
+            )
         text = " ".join([text, *_remarks(found, search)])
         make = ToolResult.partial if found.capped or search.incomplete else ToolResult.success
         return make(text, data, **stats)
@@ -157,6 +167,8 @@ def _remarks(found: _Found, search: Search) -> list[str]:
         named = ", ".join(echo(path) for path in binaries[:_NAMED_BINARIES])
         more = f" and {len(binaries) - _NAMED_BINARIES} more" if len(binaries) > _NAMED_BINARIES else ""
         remarks.append(f"Binary files match too: {named}{more}.")
+    if found.unusable is not None:
+        remarks.append(f"Ignore files were not used, because {echo(found.unusable)} is no file of the project.")
     if search.incomplete:
         remarks.append("Some files or lines could not be read.")
     return remarks

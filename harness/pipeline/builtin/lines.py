@@ -5,6 +5,8 @@ from __future__ import annotations
 import codecs
 import io
 import re
+from collections.abc import Iterator
+from itertools import islice
 
 BOM = codecs.BOM_UTF8
 NUL_PICTURE = "\u2400"
@@ -22,6 +24,16 @@ _CONTROLS = bytes(set(range(32)) - {*b"\t\n\r\f\b\x1b"})
 def split_lines(content: bytes) -> list[bytes]:
     """The lines with their ends; what follows the last end is a line if there is any of it."""
     return io.BytesIO(content).readlines()
+
+
+def count_lines(content: bytes) -> int:
+    """How many lines `split_lines` gives."""
+    return content.count(b"\n") + (not content.endswith(b"\n") and bool(content))
+
+
+def lines_from(content: bytes, first: int) -> Iterator[bytes]:
+    """The lines from number ``first`` (from 1) on, made one by one: a file may have many millions of them."""
+    return islice(io.BytesIO(content), first - 1, None)
 
 
 def split_end(line: bytes) -> tuple[bytes, bytes]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from harness.pipeline.builtin.base import Arguments, BuiltinTool, CallError, echo
-from harness.pipeline.builtin.lines import BOM, looks_binary, split_end, split_lines, visible
+from harness.pipeline.builtin.lines import BOM, count_lines, lines_from, looks_binary, split_end, visible
 from harness.pipeline.result import ErrorCode, ToolResult, ToolStatus
 from harness.pipeline.tool import ToolKind, ToolParameter
 from harness.pipeline.workspace import Workspace
@@ -125,27 +126,25 @@ class ReadTool(BuiltinTool):
         if looks_binary(content):
             text = f"{echo(name)} is a binary file of {len(content)} bytes; use Bash to look into it"
             raise CallError(ErrorCode.EXECUTION_ERROR, text)
-        lines = split_lines(content.removeprefix(BOM))
-        if offset > max(1, len(lines)):
-            text = f"offset {offset} is past the end of {echo(name)}, which has {len(lines)} lines"
+        shown = content.removeprefix(BOM)
+        total = count_lines(shown)
+        if offset > max(1, total):
+            text = f"offset {offset} is past the end of {echo(name)}, which has {total} lines"
             raise CallError(ErrorCode.INVALID_PARAM, text)
-        page = _page(lines, offset, limit, skip)
-        left_out = page.next_line <= len(lines) or page.next_char is not None or bool(page.cut_lines)
+        page = _page(islice(lines_from(shown, offset), min(limit, total)), offset, skip)
+        left_out = page.next_line <= total or page.next_char is not None or bool(page.cut_lines)
         return ToolResult(
             ToolStatus.PARTIAL if left_out else ToolStatus.SUCCESS,
-            " ".join(_remarks(page, echo(name), len(lines), has_nul=b"\0" in content)),
-            {"content": "".join(page.parts), "path": name, "start_line": offset, "total_lines": len(lines)},
+            " ".join(_remarks(page, echo(name), total, has_nul=b"\0" in content)),
+            {"content": "".join(page.parts), "path": name, "start_line": offset, "total_lines": total},
             stats=version.stats(),
         )
 
 
-def _page(lines: list[bytes], offset: int, limit: int, skip: int | None) -> _Page:
+def _page(window: Iterator[bytes], offset: int, skip: int | None) -> _Page:
     page = _Page(offset)
-    window = lines[offset - 1 : offset - 1 + limit]
-    if skip is not None:
-        first = window.pop(0) if window else b""
-        if not page.add_rest(first, skip):
-            return page
+    if skip is not None and not page.add_rest(next(window, b""), skip):
+        return page
     for line in window:
         if not page.add(line):
             break

@@ -7,11 +7,15 @@ tolerated: no blanks, no indentation, no similar text (E15).
 from __future__ import annotations
 
 import re
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from harness.pipeline.builtin.lines import LINE_END
 
-_ANY_LINE_END = rb"(?:\r\n|(?<!\r)\n)"
+_CRLF = re.compile(rb"\r\n")
 
 
 class Replacement(NamedTuple):
@@ -21,17 +25,24 @@ class Replacement(NamedTuple):
     end: int
 
 
-def distinct_matches(content: bytes, old: bytes) -> list[Replacement]:
-    """Every place where ``old`` stands, overlapping ones too: each is one that may have been meant.
+def distinct_matches(content: bytes, old: bytes, *, limit: int) -> list[Replacement]:
+    """The first ``limit`` places where ``old`` stands, overlapping ones too: each is one that may have been meant.
 
     Places that differ in their line ends count only if none is exact.
     """
-    return _exact(content, old) or _modulo_line_ends(content, old, overlapping=True)
+    exact = list(islice(_exact(content, old, step=1), limit))
+    return exact or list(islice(_modulo_line_ends(content, old, overlapping=True), limit))
+
+
+def count_matches(content: bytes, old: bytes) -> int:
+    """How many places there are, none overlapping another; as with `distinct_matches` exact ones come first."""
+    exact = sum(1 for _ in _exact(content, old, step=len(old)))
+    return exact or sum(1 for _ in _modulo_line_ends(content, old, overlapping=False))
 
 
 def all_matches(content: bytes, old: bytes) -> list[Replacement]:
     """The places that replacing all of ``old`` replaces, from the left, whatever their line ends."""
-    return _modulo_line_ends(content, old, overlapping=False)
+    return list(_modulo_line_ends(content, old, overlapping=False)) or list(_exact(content, old, step=len(old)))
 
 
 def replaced(content: bytes, places: list[Replacement], old: bytes, new: bytes) -> bytes:
@@ -45,22 +56,27 @@ def replaced(content: bytes, places: list[Replacement], old: bytes, new: bytes) 
     return b"".join([*parts, content[done:]])
 
 
-def _exact(content: bytes, old: bytes) -> list[Replacement]:
-    found: list[Replacement] = []
+def _exact(content: bytes, old: bytes, *, step: int) -> Iterator[Replacement]:
     start = content.find(old)
     while start >= 0:
         # An LF that is the second half of a CRLF is no line end of its own; replacing it would leave a bare CR.
-        if not (old.startswith(b"\n") and content[max(0, start - 1) : start] == b"\r"):
-            found.append(Replacement(start, start + len(old)))
-        start = content.find(old, start + 1)
-    return found
+        half = old.startswith(b"\n") and content[max(0, start - 1) : start] == b"\r"
+        if not half:
+            yield Replacement(start, start + len(old))
+        start = content.find(old, start + (1 if half else step))
 
 
-def _modulo_line_ends(content: bytes, old: bytes, *, overlapping: bool) -> list[Replacement]:
-    pattern = _ANY_LINE_END.join(re.escape(part) for part in LINE_END.split(old))
-    if overlapping:
-        return [Replacement(*match.span(1)) for match in re.finditer(rb"(?=(" + pattern + rb"))", content)]
-    return [Replacement(*match.span()) for match in re.finditer(pattern, content)]
+def _modulo_line_ends(content: bytes, old: bytes, *, overlapping: bool) -> Iterator[Replacement]:
+    """Found in the content with every CRLF as LF: `bytes.find` is linear for any content, a pattern is not."""
+    plain, wanted = _CRLF.sub(b"\n", content), _CRLF.sub(b"\n", old)
+    start = plain.find(wanted)
+    if start < 0:
+        return
+    dropped = array("Q", (found.start() - number for number, found in enumerate(_CRLF.finditer(content))))
+    while start >= 0:
+        end = start + len(wanted)
+        yield Replacement(start + bisect_left(dropped, start), end + bisect_left(dropped, end))
+        start = plain.find(wanted, start + 1 if overlapping else end)
 
 
 class _LineEnds:

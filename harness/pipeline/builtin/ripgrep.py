@@ -32,6 +32,7 @@ _OPTIONS = (
     "--no-ignore-messages",
     "--no-ignore-parent",
     "--no-ignore-global",
+    "--no-ignore-exclude",
     "--no-require-git",
 )
 

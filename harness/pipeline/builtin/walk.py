@@ -12,6 +12,7 @@ from pathlib import Path
 from harness.pipeline.workspace import Workspace
 
 GIT_FOLDER = ".git"
+IGNORE_FILES = (".gitignore", ".ignore", ".rgignore")
 _SUGGESTIONS = 3
 _SEARCHED_FOR_SUGGESTIONS = 5_000
 _COUNTED = 100_000
@@ -59,6 +60,36 @@ def walk_files(workspace: Workspace, folder: Path) -> Iterator[str]:
         pending.extend(sorted(_children(workspace, path), reverse=True))
 
 
+def unusable_ignore_file(workspace: Workspace, folder: Path) -> str | None:
+    """An ignore file under the resolved ``folder`` that must not be opened, or None: a pipe, a link that leads out.
+
+    Opening a pipe waits for ever, and what a link leads to (a device without end) nobody chose as rules.
+    """
+    pending = ["" if folder == workspace.root else f"{workspace.relative(folder)}/"]
+    while pending:
+        path = pending.pop()
+        try:
+            with os.scandir(workspace.root / path) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        if entry.name != GIT_FOLDER:
+                            pending.append(f"{path}{entry.name}/")
+                    elif entry.name in IGNORE_FILES and not is_usable_file(workspace, f"{path}{entry.name}"):
+                        return f"{path}{entry.name}"
+        except OSError:
+            continue
+    return None
+
+
+def is_usable_file(workspace: Workspace, path: str) -> bool:
+    """Whether ``path`` is a regular file of the project, or a link to one."""
+    try:
+        target = workspace.resolve(path)
+        return target.is_file() and not workspace.is_hidden(target)
+    except (OSError, ValueError):
+        return False
+
+
 def near_names(workspace: Workspace, missing: Path) -> list[str]:
     """Up to three files that may have been meant by a missing one: same name elsewhere, then like names beside it."""
     name = missing.name.casefold()
@@ -79,15 +110,7 @@ def _children(workspace: Workspace, path: str) -> Iterator[str]:
                 if entry.is_dir(follow_symlinks=False):
                     if entry.name != GIT_FOLDER and not workspace.is_hidden(workspace.root / child):
                         yield f"{child}/"
-                elif entry.is_file(follow_symlinks=False) or (entry.is_symlink() and _leads_to_file(workspace, child)):
+                elif entry.is_file(follow_symlinks=False) or (entry.is_symlink() and is_usable_file(workspace, child)):
                     yield child
     except OSError:
         return
-
-
-def _leads_to_file(workspace: Workspace, link: str) -> bool:
-    try:
-        target = workspace.resolve(link)
-        return target.is_file() and not workspace.is_hidden(target)
-    except (OSError, ValueError):
-        return False

@@ -27,6 +27,7 @@ from harness.pipeline.orchestrator import ToolOrchestrator
 from harness.pipeline.result import verbatim
 from harness.play.client import openai_client
 from harness.play.transport import PlayerTransport
+from harness.scenario.drift_events import drift_event
 from harness.scenario.replay.faults import Fault, request_faults, turn_faults, unreadable_answer, unrecorded_turns
 from harness.scenario.replay.recorded import (
     RecordedIds,
@@ -48,6 +49,7 @@ _Value = TypeVar("_Value")
 
 _LOOP_KEYS = ("model", "messages", "stream")
 _NO_LIMIT = BudgetPolicy(2**40, 2**50, 2**20)
+_IN_TEXT = (LoopStatus.ANSWERED, LoopStatus.CALL_IN_TEXT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,7 @@ class _Conversation:
             ended = self._step(step, before, after)
         status, reason = ended or (LoopStatus.STEP_LIMIT, "the recording ends while results are due")
         last = self._records[-1].turn
-        text = last.content if last is not None and status is LoopStatus.ANSWERED else None
+        text = last.content if last is not None and status in _IN_TEXT else None
         result = LoopResult(status, reason, text, tuple(self._records), tuple(self._history.messages))
         self._replayed.run.finish(self._trace, result)
 
@@ -176,6 +178,10 @@ class _Conversation:
                 said_from = _end_of_turn(_messages(step), step.adds_from)
                 self._replayed.faults += unrecorded_turns(index, _messages(step), said_from)
             self._replayed.drift += [StepDrift(index, drift) for drift in differences]
+            self._replayed.run.events += [
+                drift_event(self._trace.name, record.index, drift, step.body, built, allowed=False)
+                for drift in differences
+            ]
             self._note(index, extension_differences(step.body, built))
             if turn is not None:
                 self._inspect(index, turn, results)
@@ -221,6 +227,8 @@ class _Conversation:
             stream=bool(body.get("stream")),
             parameters=parameters | ({"stream": body["stream"]} if "stream" in body else {}),
             repeat_limit=0,
+            unique_ids=False,
+            call_in_text_limit=0,
         )
         loop = ReActLoop(self._client, orchestrator, config, self._history, on_step=records.append)
         ended = loop.step()

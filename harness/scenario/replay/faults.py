@@ -35,13 +35,15 @@ def request_faults(index: int, body: Mapping[str, Any], before: Mapping[str, Any
 def turn_faults(index: int, turn: ModelTurn, results: RecordedResults) -> list[Fault]:
     """Faults of a recorded answer, and contradictions between it and the request that follows."""
     where = f"exchange {index} response"
-    if turn.status == "incomplete":
-        return [Fault("answer_broken_off", where, "the answer ends before a finish_reason or [DONE]")]
     unreadable = [
         Fault("event_unreadable", f"{where} event {anomaly.at}", f"an event is no JSON: {anomaly.detail}")
         for anomaly in turn.anomalies
         if anomaly.code == "broken_json"
     ]
+    if turn.status == "incomplete":
+        if turn.finish_reason:  # it has its end, and lacks what an event before that held
+            return unreadable
+        return [Fault("answer_broken_off", where, "the answer ends before a finish_reason or [DONE]")]
     if results.message is None:
         return [*unreadable, *_unparsed(turn, where)]
     return [*unreadable, *_call_faults(turn, results, where), *_result_faults(results, where)]

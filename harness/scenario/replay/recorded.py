@@ -8,6 +8,7 @@ from typing import Any
 
 from harness.pipeline.arguments import SchemaError
 from harness.pipeline.history import History
+from harness.pipeline.names import PLACEHOLDER_NAME
 from harness.pipeline.registry import SchemaTool, ToolRegistry
 from harness.pipeline.result import ToolResult
 from harness.pipeline.tool import Tool
@@ -111,7 +112,8 @@ class RecordedRegistry(ToolRegistry):
         self.problems: list[str] = []
         for number, definition in enumerate(definitions):
             try:
-                self.register_definition(_definition(definition), self._unused, foreign_kind(_name(definition)))
+                kind = foreign_kind(_name(definition))
+                self.register_schema_tool(SchemaTool(_definition(definition), self._unused, kind))
             except (SchemaError, ValueError) as error:
                 self.problems.append(f"$.tools[{number}]: {error}")
 
@@ -120,6 +122,10 @@ class RecordedRegistry(ToolRegistry):
         known = super().get(name)
         definition = known.definition if isinstance(known, SchemaTool) else {"function": {"name": name}}
         return _RecordedTool(definition, self.contents)
+
+    def resolve(self, received: str) -> str:
+        """The name as it was recorded: the recorded agent knew it, or answered that it did not."""
+        return received or PLACEHOLDER_NAME
 
     def problem_with(self, tool: Tool, parameters: Mapping[str, Any]) -> str | None:
         """By the schema of the request; a name that it does not offer has none."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.pipeline.builtin import BashTool
+from harness.pipeline.builtin import BashTool, process
 from harness.pipeline.builtin.bash import OUTPUT_BYTES, plain_text
 from harness.pipeline.builtin.process import HeadAndTail
 from harness.pipeline.result import ErrorCode, ToolResult, ToolStatus, serialize_tool_result
@@ -133,6 +134,59 @@ def test_background_children_that_never_stop_writing(bash: BashTool) -> None:
     started = time.monotonic()
     assert run(bash, "yes & sleep 0.05").status is not ToolStatus.ERROR
     assert time.monotonic() - started < HANGS_S
+
+
+def test_a_command_that_never_stops_writing_is_stopped_in_bounded_memory(bash: BashTool) -> None:
+    result = run(bash, "echo first; yes", timeout_s=0.3)
+    assert result.error_code is ErrorCode.TIMEOUT
+    assert result.data["output"].startswith("first\ny\n")
+    assert len(result.data["output"]) < OUTPUT_BYTES + 200
+
+
+def test_a_stopped_command_does_not_outlive_its_time(bash: BashTool) -> None:
+    assert run(bash, "kill -STOP $$", timeout_s=0.2).error_code is ErrorCode.TIMEOUT
+
+
+@pytest.mark.parametrize(
+    ("command", "timeout_s"), [("echo $$", 10.0), ("echo $$; sleep 60 & sleep 60", 0.3), ("echo $$; sleep 60 &", 10.0)]
+)
+def test_no_child_is_left_unreaped(bash: BashTool, command: str, timeout_s: float) -> None:
+    shell = int(run(bash, command, timeout_s=timeout_s).data["output"])
+    with pytest.raises(ChildProcessError):
+        os.waitpid(shell, os.WNOHANG)
+
+
+def test_an_interrupt_by_the_user_ends_the_group_and_goes_on_up(
+    bash: BashTool, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = process._Output.read
+    seen = bytearray()
+
+    def interrupted(output: process._Output, timeout_ms: float) -> bool:
+        if read(output, timeout_ms):
+            seen.extend(output.kept.ends()[0])
+            raise KeyboardInterrupt
+        return False
+
+    monkeypatch.setattr(process._Output, "read", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run(bash, "(while :; do echo x >> beat; sleep 0.02; done) & echo $$; sleep 60")
+    with pytest.raises(ChildProcessError):
+        os.waitpid(int(seen), os.WNOHANG)
+    size = beats(root)
+    time.sleep(0.15)
+    assert beats(root) == size
+
+
+def beats(root: Path) -> int:
+    return (root / "beat").stat().st_size if (root / "beat").exists() else 0
+
+
+def test_no_open_file_of_this_process_is_passed_on(bash: BashTool, root: Path) -> None:
+    with (root / "secret").open("w") as file:
+        os.set_inheritable(file.fileno(), True)
+        assert run(bash, f"echo leaked >&{file.fileno()}").error_code is ErrorCode.EXECUTION_ERROR
+    assert (root / "secret").read_text() == ""
 
 
 def test_what_children_write_just_after_the_shell_is_kept(bash: BashTool) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from harness.pipeline.builtin import EditTool, GrepTool, ReadTool
 from harness.pipeline.builtin.diffs import short_diff
 from harness.pipeline.builtin.edit import DIFF_CHARACTERS
+from harness.pipeline.builtin.replacing import all_matches, count_matches, distinct_matches
 from harness.pipeline.file_versions import FileVersion, FileVersions, read_versioned
 from harness.pipeline.result import ErrorCode, ToolResult, ToolStatus
 from harness.pipeline.workspace import Workspace
@@ -244,6 +246,42 @@ def test_overlapping_places_are_not_unique(edit: EditTool, root: Path) -> None:
     assert change(edit, "f", "aa", "b").error_code is ErrorCode.NOT_UNIQUE
 
 
+@pytest.mark.parametrize(
+    ("content", "old", "code"),
+    [
+        (b"a" * 2_000_000, "a" * 1_000_000, ErrorCode.NOT_UNIQUE),
+        (b"a" * 2_000_000, "a" * 1_000_000 + "b", ErrorCode.NOT_FOUND),
+        (b"a\r\n" * 200_000, "a\n" * 100_000 + "b", ErrorCode.NOT_FOUND),
+        (b"a\r\n" * 200_000, "a\n" * 100_000, ErrorCode.NOT_UNIQUE),
+    ],
+    ids=["periodic", "nearly", "nearly, other ends", "periodic, other ends"],
+)
+def test_a_long_text_that_repeats_itself_takes_no_time(
+    edit: EditTool, root: Path, content: bytes, old: str, code: ErrorCode
+) -> None:
+    """Work that grew with content times text would run for hours here."""
+    (root / "f").write_bytes(content)
+    assert change(edit, "f", old, "x").error_code is code
+
+
+def test_a_name_of_the_greatest_length_can_be_edited(edit: EditTool, root: Path) -> None:
+    name = "\U0001f600" * 63
+    (root / name).write_text("a")
+    assert change(edit, name, "a", "b").status is ToolStatus.SUCCESS
+    assert [(path.name, path.read_text()) for path in root.iterdir()] == [(name, "b")]
+
+
+def test_a_file_that_grows_past_the_limit_is_left_to_others(
+    edit: EditTool, read: ReadTool, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.pipeline.builtin.base.MAX_FILE_BYTES", 10)
+    (root / "f").write_text("a" + "b" * 9)
+    assert change(edit, "f", "a", "c").status is ToolStatus.SUCCESS
+    (root / "f").write_text("a" + "b" * 10)
+    assert "11 bytes, the limit is 10" in change(edit, "f", "a", "c").text
+    assert read.run({"path": "f"}).error_code is ErrorCode.EXECUTION_ERROR
+
+
 def test_many_places_in_one_line_take_no_time(edit: EditTool, root: Path) -> None:
     (root / "f").write_bytes(b"a," * 200_000 + b"\r\n")
     assert change(edit, "f", ",", ",\n", replace_all=True).data["replacements"] == 200_000
@@ -293,6 +331,30 @@ def test_a_place_of_any_line_ends_keeps_them(
     (root / "f").write_bytes(before + region + after)
     assert change(edit, "f", old, old.replace("L", "M")).status is ToolStatus.SUCCESS
     assert (root / "f").read_bytes() == before + region.replace(b"L", b"M") + after
+
+
+_ENDS = st.sampled_from([b"a", b"b", b"\n", b"\r\n", b"\r", b"aa"])
+
+
+def _by_pattern(content: bytes, old: bytes) -> list[tuple[int, int]]:
+    """Overlapping places by a regular expression: easy to see that it is right, and slow for hostile texts."""
+    pattern = rb"(?:\r\n|(?<!\r)\n)".join(re.escape(part) for part in re.split(rb"\r?\n", old))
+    return [found.span(1) for found in re.finditer(rb"(?=(" + pattern + rb"))", content)]
+
+
+@settings(deadline=None, max_examples=400)
+@given(st.lists(_ENDS, max_size=14).map(b"".join), st.lists(_ENDS, min_size=1, max_size=4).map(b"".join))
+def test_places_are_those_that_differ_in_nothing_but_line_ends(content: bytes, old: bytes) -> None:
+    assume(not old.endswith(b"\r"))
+    exact = [
+        (start, start + len(old))
+        for start in range(len(content))
+        if content.startswith(old, start) and not (old[:1] == b"\n" and content[:start].endswith(b"\r"))
+    ]
+    expected = exact or _by_pattern(content, old)
+    assert distinct_matches(content, old, limit=100) == expected
+    assert distinct_matches(content, old, limit=1) == expected[:1]
+    assert bool(count_matches(content, old)) == bool(all_matches(content, old)) == bool(expected)
 
 
 @given(st.lists(st.sampled_from(["a", "b", "c" * 90]), max_size=60), st.lists(st.sampled_from(["a", "d"]), max_size=60))
