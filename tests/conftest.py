@@ -14,7 +14,18 @@ settings.load_profile("unhurried")
 
 def pytest_configure(config: pytest.Config) -> None:
     """Markers that the project's configuration does not name."""
+    config.addinivalue_line("markers", "slow: takes minutes; runs only with -m slow")
     config.addinivalue_line("markers", "agents: runs a real agent; skips, with the reason, where it is not installed")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave slow tests out where nobody asks for them."""
+    if "slow" in config.getoption("-m"):
+        return
+    slow = [item for item in items if item.get_closest_marker("slow") is not None]
+    if slow:
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if item.get_closest_marker("slow") is None]
 
 
 @pytest.fixture(scope="session")

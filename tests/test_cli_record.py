@@ -118,7 +118,7 @@ def test_a_command_ended_by_a_signal_has_the_shells_exit_code(record: Callable[.
     ("words", "line"),
     [
         (["--upstream", NOWHERE, "--", "x"], "harness: --cassette: missing"),
-        (["--upstream", NOWHERE, "--cassette", "c.yaml"], "harness: Missing argument"),
+        (["--upstream", NOWHERE, "--cassette", "c.yaml"], "harness: SCENARIO: missing"),
         (["--upstream", "nowhere", "--cassette", "c.yaml", "--", "x"], "harness: --upstream: 'nowhere' is not"),
         (
             ["--upstream", NOWHERE, "--cassette", "c.yaml", "--", "no-such-program"],

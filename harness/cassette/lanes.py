@@ -17,7 +17,7 @@ from typing import Any
 from harness.cassette.messages import canonical_arguments, canonical_message, digest, leading_system
 from harness.wire.exchange import Exchange
 
-_OWN_ROLES = frozenset({"assistant", "tool", "function"})
+_OWN_ROLES = ("assistant", "tool", "function")  # a tuple: a role that is no text cannot be hashed
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 r"""Known folders in texts, however they are spelled, and their exchange for others.
 
 A session knows a few folders by name (its workspace, its HOME). They stand in prompts, results and arguments as they
-are, with escaped slashes (``\/``), percent-encoded in URLs, with doubled backslashes, or as a *slug*: agents keep
-things about ``/home/dev/x/repo`` under ``-home-dev-x-repo``. `KnownPaths` finds all of these, for one side of a
+are, with escaped slashes (``\/``), percent-encoded in URLs, with doubled backslashes, relative to the root
+(``home/dev/x/repo``, where an agent takes that for its project), or as a *slug*: agents keep things about
+``/home/dev/x/repo`` under ``-home-dev-x-repo``. `KnownPaths` finds all of these, for one side of a
 replay (the recorded or the present one); `PathMap` exchanges one side for the other.
 
 A folder is found only as a whole: ``/tmp/x`` stands in ``/tmp/x/a``, in ``"/tmp/x"`` and before the full stop of a
@@ -44,6 +45,8 @@ _BEFORE_PATH = re.compile(
     r"|(?:\A|[\s\"'`=(\[,;:])-[A-Za-z]"  # the option -I/path
     r")\Z"
 )
+_BEFORE_ROOTLESS = re.compile(rf"(?:\A|[^\w/\\.~}})+@$-]|[{_UNSPACED}]|{_AFTER_ESCAPE})\Z")
+_ROOTLESS_PARTS = 3  # shorter ones are as likely a folder of the project: tmp/x
 _CLEAR = rf"(?:\A|[^\w.-]|[{_UNSPACED}]|{_AFTER_ESCAPE})"
 _BEHIND_PATH = (
     rf"(?!{_LETTER}|-(?!>)|~|[+@$]{_LETTER}|\$?\{{|\.+(?:{_LETTER}|[*?\[{{~$-])"
@@ -106,6 +109,15 @@ def _core(folder: str) -> str:
     return folder.lstrip("/\\")
 
 
+def _has_rootless(folder: str) -> bool:
+    """Whether the path relative to the root is long enough to be told from any other relative path."""
+    return not _is_windows(folder) and len(_parts(folder)) >= _ROOTLESS_PARTS
+
+
+def _parts(folder: str) -> list[str]:
+    return [part for part in re.split(r"[/\\]+", folder) if part]
+
+
 # In order of preference where two forms spell a folder alike.
 _FORMS: dict[str, _Form] = {
     "path": _Form(lambda folder: folder),
@@ -122,6 +134,7 @@ _FORMS: dict[str, _Form] = {
     "url-lower": _Form(lambda folder: _lower_hex(_url(folder)), "", "forward"),
     "url-component": _Form(_url_component, "url", "url"),
     "url-component-lower": _Form(lambda folder: _lower_hex(_url_component(folder)), "url-lower", "url-lower"),
+    "rootless": _Form(_core, "rootless"),
     "slug": _Form(lambda folder: _NOT_ALNUM.sub("-", _core(folder)), "slug", "slug", "-"),
     "slug-separators": _Form(lambda folder: re.sub(r"[/\\:]", "-", _core(folder)), "slug", "slug", "-"),
     "slug-dots": _Form(lambda folder: re.sub(r"[/\\:.]", "-", _core(folder)), "slug", "slug", "-"),
@@ -158,6 +171,8 @@ class KnownPaths:
         self._spellings: dict[str, _Spelling] = {}
         for form_name, form in _FORMS.items():
             for name, folder in self.folders.items():
+                if form_name == "rootless" and not _has_rootless(folder):
+                    continue
                 for variant in _variants(folder):
                     spelled = form.spell(variant)
                     if _ALNUM_RUN.search(spelled) or not form.separator:  # a slug may consist of dashes alone
@@ -285,14 +300,15 @@ def _is_windows(folder: str) -> bool:
 def _spelling(name: str, folder: str, form_name: str, form: _Form) -> _Spelling:
     style = form.windows_style if _is_windows(folder) else form.style
     placeholder = f"<{name}-{style}>" if style else f"<{name}>"
-    return _Spelling(name, form_name, placeholder, _before_slug(folder, form.separator) or _BEFORE_PATH)
+    before = _BEFORE_ROOTLESS if form_name == "rootless" else _before_slug(folder, form.separator) or _BEFORE_PATH
+    return _Spelling(name, form_name, placeholder, before)
 
 
 def _before_slug(folder: str, separator: str) -> re.Pattern[str] | None:
     """What must stand before a slug. The fewer its parts, the more it takes to tell it from a word of a text."""
     if not separator:
         return None
-    parts = len([part for part in re.split(r"[/\\]+", folder) if part])
+    parts = len(_parts(folder))
     if parts == 1:
         return re.compile(rf"[/\\]{separator}\Z")
     return re.compile(rf"{_CLEAR}{separator}{{{1 if parts == 2 else 0},2}}\Z")

@@ -20,10 +20,18 @@ def check(
     ] = None,
     *,
     secret: Secrets = None,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="Print the scenario format as a JSON Schema, and check nothing.")
+    ] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Look for secrets, broken streams, wrong headers and faulty tool schemas in recordings; exit code 1 for errors."""
+    if schema:
+        from harness.scenario.schema import scenario_schema  # noqa: PLC0415
+
+        print_json(scenario_schema())
+        return
     from rich.console import Console  # noqa: PLC0415
 
     from harness.judge.lint import check_paths  # noqa: PLC0415

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import traceback
 from collections.abc import Sequence
 from typing import Annotated, NoReturn, cast
 
@@ -12,6 +15,9 @@ from harness.cli.call import call
 from harness.cli.check import check
 from harness.cli.compare import compare
 from harness.cli.convert import convert
+from harness.cli.defaults import commands, defaults
+from harness.cli.fuzz import fuzz
+from harness.cli.judging import INTERRUPTED
 from harness.cli.record import record
 from harness.cli.replay import replay
 from harness.cli.report import report
@@ -19,7 +25,11 @@ from harness.cli.run import run
 from harness.cli.serve import serve
 from harness.cli.stream import stream
 from harness.cli.tokens import tokens
+from harness.configuration import load_configuration
 from harness.errors import HarnessError
+
+SKIP = 125
+"""What ``git bisect run`` takes for a commit that cannot be judged."""
 
 # typer carries a click of its own and exports of its usage errors only this one.
 _USAGE_ERROR = cast("type[Exception]", typer.BadParameter.__base__)
@@ -36,6 +46,7 @@ app = typer.Typer(
 
 @app.callback()
 def _options(
+    context: typer.Context,
     *,
     _version: Annotated[
         bool,
@@ -47,18 +58,49 @@ def _options(
         ),
     ] = False,
 ) -> None:
-    pass
+    context.default_map = defaults(load_configuration(), commands(context.command))
 
 
-for _command in (run, replay, record, serve, call, convert, check, tokens, compare, stream, report):
+for _command in (run, replay, record, serve, call, convert, check, fuzz, tokens, compare, stream, report):
     app.command()(_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line and exit: 2 and one line for bad usage or input, see `harness.judge.verdict.exit_code`."""
+    """Run the command line and exit: 2 and one line for bad usage or input, see `harness.judge.verdict.exit_code`.
+
+    With ``--bisect`` whatever is no verdict ends with 125, since git takes 2, and a crash of this program, for bad.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    bisect = "--bisect" in words
+    if bisect:
+        # Checkouts follow so fast that a compiled file of another commit can look as new as its source.
+        sys.dont_write_bytecode = True
+        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    try:
+        code = _run(words)
+    except Exception:
+        if not bisect:
+            raise
+        traceback.print_exc()
+        code = SKIP
+    code = SKIP if bisect and code not in (0, 1, INTERRUPTED) else code
+    _demand_an_end(code)
+    raise SystemExit(code)
+
+
+def _demand_an_end(code: int) -> None:
+    """Leave at once where a thread of what was under test never ends: Python would wait for it."""
+    ending = sys.modules.get("harness.scenario.ending")
+    if ending is not None and ending.is_held_up():
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _run(words: list[str]) -> int:
     command = typer.main.get_command(app)
     try:
-        code = command.main(args=list(arguments) if arguments is not None else None, standalone_mode=False)
+        code = command.main(args=words, standalone_mode=False)
     except _USAGE_ERROR as error:
         typer.echo(_usage_line(error), err=True)
         code = 2
@@ -67,10 +109,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         code = 2
     except (typer.Abort, KeyboardInterrupt):
         typer.echo("harness: interrupted", err=True)
-        code = 130
+        code = INTERRUPTED
     except BrokenPipeError:
-        code = 1
-    raise SystemExit(code if isinstance(code, int) else 0)
+        code = SKIP if "--bisect" in words else 1
+    return code if isinstance(code, int) else 0
 
 
 def _usage_line(error: Exception) -> str:

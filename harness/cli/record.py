@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from harness.cli.options import DEFAULT_OUT, ApiKeyEnv, Out, Quiet, Secrets, model_url
+from harness.cli.record_scenario import ScenarioOptions, record_scenario_file
 from harness.errors import InputError
 
 _KEY = "OPENAI_API_KEY"
@@ -16,12 +17,12 @@ _KEY = "OPENAI_API_KEY"
 
 def record(
     words: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             help="Scenarios whose player is a cassette; with --upstream a command and its arguments, behind --.",
             metavar="SCENARIO... | -- COMMAND...",
         ),
-    ],
+    ] = None,
     endpoint: Annotated[
         list[str] | None,
         typer.Option(help="Where a scenario's model answers; only these are contacted.", metavar="MODEL=URL"),
@@ -33,12 +34,53 @@ def record(
     cassette: Annotated[
         Path | None, typer.Option(help="Where the command's exchanges go, with --upstream.", metavar="FILE")
     ] = None,
+    scenario: Annotated[
+        Path | None, typer.Option(help="Write a new scenario that passes, with its cassette.", metavar="FILE")
+    ] = None,
+    prompt: Annotated[
+        list[str] | None,
+        typer.Option(help="With --scenario: what the user says; given again, what comes next.", metavar="TEXT"),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="With --scenario: who is asked, if several endpoints are given.")
+    ] = None,
+    workspace: Annotated[
+        Path | None,
+        typer.Option(help="With --scenario: the folder to start with; it is copied, not changed.", metavar="DIR"),
+    ] = None,
+    system: Annotated[str | None, typer.Option(help="With --scenario: the system prompt.", metavar="TEXT")] = None,
+    tools: Annotated[
+        str | None, typer.Option(help="With --scenario: the built-in tools, such as Read,Edit.", metavar="NAMES")
+    ] = None,
+    stream: Annotated[bool | None, typer.Option(help="With --scenario: ask for streamed answers.")] = None,
+    mode: Annotated[str | None, typer.Option(help="With --scenario: normal or read_only.")] = None,
+    ask: Annotated[str | None, typer.Option(help="With --scenario: deny or allow what needs a yes.")] = None,
+    step_limit: Annotated[int | None, typer.Option(min=1, help="With --scenario: at most so many steps.")] = None,
+    force: Annotated[bool, typer.Option(help="With --scenario: replace what is there.")] = False,
     api_key_env: ApiKeyEnv = _KEY,
     secret: Secrets = None,
     out: Out = DEFAULT_OUT,
     quiet: Quiet = False,
 ) -> None:
-    """Record cassettes with the received chunks: of scenarios from live models, or of any command (--upstream)."""
+    """Record cassettes with the received chunks: of scenarios from live models, or of any command (--upstream).
+
+    With --scenario it also writes the scenario: what was asked, and what came of it as expectations.
+    """
+    options = ScenarioOptions(prompt or [], model, workspace, system, tools, stream, mode, ask, step_limit, force)
+    if scenario is not None:
+        for name, given in (("--upstream", upstream), ("--cassette", cassette), ("SCENARIO", words)):
+            if given:
+                raise InputError("a new scenario is made of the options alone", where=name, hint="see --help")
+        record_scenario_file(scenario, options, endpoint or [], api_key_env, secret or [], quiet=quiet)
+        return
+    if options.given:
+        raise InputError("it is for a new scenario", where=options.given, hint="--scenario FILE")
+    if not words:
+        raise InputError(
+            "missing: what to record",
+            where="SCENARIO",
+            hint="a scenario, a command with --upstream, or --scenario FILE",
+        )
     if upstream is None:
         if cassette is not None:
             raise InputError("a scenario names its cassette itself", where="--cassette", hint="it goes with --upstream")
@@ -64,9 +106,8 @@ def _record_scenarios(
     endpoints = dict(model_url(entry) for entry in endpoint)
 
     def done(outcome: ScenarioRun, cassette: Path) -> None:
-        save_run(
-            outcome.run, out / "runs" / f"record--{outcome.scenario.name}", portable(outcome.root), outcome.scrubber
-        )
+        rewrite = portable(outcome.root, outcome.aliases)
+        save_run(outcome.run, out / "runs" / f"record--{outcome.scenario.name}", rewrite, outcome.scrubber)
         if not quiet:
             model = outcome.scenario.agent.model
             typer.echo(f"{outcome.scenario.path}: {model} recorded to {os.path.relpath(cassette)}", err=True)

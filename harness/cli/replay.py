@@ -8,8 +8,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.cli.options import DEFAULT_OUT, Json, Out, Quiet
-from harness.cli.output import judge_items
+from harness.cli.judging import Judging, judge_items, list_items
+from harness.cli.options import (
+    DEFAULT_OUT,
+    BaselineFile,
+    Bisect,
+    Json,
+    List,
+    Names,
+    Out,
+    Quiet,
+    Resume,
+    Seed,
+    UpdateBaseline,
+    Workers,
+)
 
 if TYPE_CHECKING:
     from harness.judge.suite import Judged
@@ -18,14 +31,38 @@ if TYPE_CHECKING:
 def replay(
     paths: Annotated[list[Path], typer.Argument(help="Cassettes or folders of cassettes.", metavar="CASSETTE...")],
     *,
+    name: Names = None,
+    list_only: List = False,
+    baseline: BaselineFile = None,
+    update_baseline: UpdateBaseline = False,
+    workers: Workers = 1,
+    seed: Seed = 0,  # noqa: ARG001  a replay leaves nothing to chance; the option means the same everywhere
+    resume: Resume = False,
+    bisect: Bisect = False,  # noqa: ARG001  read by main, which turns what has no verdict to 125
     out: Out = DEFAULT_OUT,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Replay each recorded conversation step by step and compare what the pipeline sends with what was recorded."""
-    from harness.judge.suite import collect  # noqa: PLC0415
+    from harness.judge.collecting import collect  # noqa: PLC0415
+    from harness.judge.selection import Selection  # noqa: PLC0415
 
-    judge_items(collect(paths, ["replay"]), out, _replay_document, None, json=json, quiet=quiet, title="harness replay")
+    items, selection = collect(paths, ["replay"]), Selection(names=tuple(name or ()))
+    if list_only:
+        list_items(items, selection, json=json)
+    how = Judging(
+        title="harness replay",
+        document=_replay_document,
+        out=out,
+        paths=paths,
+        workers=workers,
+        resume=resume,
+        baseline=baseline,
+        update_baseline=update_baseline,
+        json=json,
+        quiet=quiet,
+    )
+    judge_items(items, selection, how)
 
 
 def _replay_document(judged: Sequence[Judged], verdict: str) -> dict[str, object]:

@@ -31,6 +31,7 @@ def report(
     ] = None,
     parquet: Annotated[bool, typer.Option("--parquet", help="Write Parquet files beside the CSV files.")] = False,
     json: Json = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not print where the report is.")] = False,
 ) -> None:
     """Draw saved runs and results as one HTML file that opens offline; nothing is run or judged again."""
     from harness.judge.results import without_trials  # noqa: PLC0415
@@ -39,7 +40,8 @@ def report(
 
     given = paths or [DEFAULT_OUT]
     written = write_page(given, out, title, frames=frames, parquet=parquet)
-    typer.echo(f"report: {written.path}", err=True)
+    if not quiet:
+        typer.echo(f"report: {written.path}", err=True)
     if json:
         tests = without_trials(written.cases)
         verdict = overall(tests) if tests else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -10,9 +11,11 @@ from pathlib import Path
 from harness.cassette.dialects import load_cassette
 from harness.cassette.linting import Finding, Severity, is_error, lint_cassette
 from harness.errors import InputError
+from harness.judge.reachable import Unseen, unseen
 from harness.judge.suite import Item, collect
 from harness.judge.verdict import Verdict
-from harness.scenario.format import load_scenario
+from harness.scenario.format import Scenario, load_scenario
+from harness.scenario.matrix import expand
 
 _PARTIAL = ".partial"
 
@@ -100,13 +103,28 @@ def _scenario(item: Item, used: set[Path]) -> Iterator[Finding]:
             raise
         yield _unreadable(item.path, error)
         return
-    if scenario.player.cassette is None:
-        return
-    cassette = scenario.beside(scenario.player.cassette)
-    used.add(cassette)
-    if not cassette.is_file():
-        what = f"its cassette {scenario.player.cassette} does not exist"
-        yield _about(item.path, "cassette_missing", Severity.ERROR, what, "record it (harness record)")
+    for cassette in scenario.cassettes:
+        used.add(cassette)
+        if not cassette.is_file():
+            what = f"its cassette {os.path.relpath(cassette, item.path.parent)} does not exist"
+            yield _about(item.path, "cassette_missing", Severity.ERROR, what, "record it (harness record)")
+    yield from _never_seen(item.path, scenario)
+
+
+def _never_seen(path: Path, scenario: Scenario) -> Iterator[Finding]:
+    told: set[Unseen] = set()
+    for case in expand(scenario):
+        try:
+            found = list(unseen(case))
+        except (
+            InputError,
+            ValueError,
+        ):  # a cassette or a tool that is wrong: a finding of its own, or an error of the run
+            continue
+        for one in found:
+            if one not in told:
+                told.add(one)
+                yield Finding(str(path), None, one.key, one.code, Severity.ERROR, one.what, one.todo)
 
 
 def _cassette(item: Item, checked: Checked, patterns: Sequence[str]) -> list[Finding]:

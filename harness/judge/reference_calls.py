@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from harness.errors import InputError
+from harness.judge.matching import maximum_matching
 from harness.pipeline.arguments import parse_tool_input
 from harness.trace.run import CallRecord
 
@@ -87,21 +88,10 @@ def unmatched(expected: Sequence[ReferenceCall], made: Sequence[CallRecord]) -> 
     In any order, each call standing for one expected call; as many as possible are matched.
     """
     accepted = [[at for at, call in enumerate(made) if one.accepts(call)] for one in expected]
-    owner: dict[int, int] = {}
-    missing = [position for position in range(len(expected)) if not _assign(position, accepted, owner, set())]
-    return missing, [at for at in range(len(made)) if at not in owner]
-
-
-def _assign(position: int, accepted: Sequence[Sequence[int]], owner: dict[int, int], tried: set[int]) -> bool:
-    """Find a call for an expected one, moving others to another call where they can (an augmenting path)."""
-    for at in accepted[position]:
-        if at in tried:
-            continue
-        tried.add(at)
-        if at not in owner or _assign(owner[at], accepted, owner, tried):
-            owner[at] = position
-            return True
-    return False
+    pairs = maximum_matching(accepted)
+    taken = set(pairs.values())
+    missing = [position for position in range(len(expected)) if position not in pairs]
+    return missing, [at for at in range(len(made)) if at not in taken]
 
 
 def _is_lines(text: str) -> bool:

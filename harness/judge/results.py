@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from harness.errors import InputError
 from harness.files import write_atomically
 from harness.judge.comparison import Comparison
 from harness.judge.trials import TrialResult
-from harness.judge.verdict import Case, Check, Verdict
+from harness.judge.verdict import Attribution, Case, Check, Verdict
 from harness.trace.collection import MANIFEST, load_entries
 from harness.trace.folder import load_run
 from harness.trace.run import Run, Trial
@@ -32,7 +32,7 @@ def save_results(cases: Iterable[Case], folder: Path) -> Path:
     Folders of runs are kept relative to ``folder``, so that both can be moved together.
     """
     path = folder / RESULTS
-    write_atomically(path, b"".join(_line(case, folder) for case in cases))
+    write_atomically(path, b"".join(case_line(case, folder) for case in cases))
     return path
 
 
@@ -50,7 +50,7 @@ def load_results(folder: Path) -> list[Case]:
         raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from error
     whole, _, _ = content.rpartition(b"\n")
     return [
-        _case(line, folder, f"{path}:{number}") for number, line in enumerate(whole.splitlines(), 1) if line.strip()
+        read_case(line, folder, f"{path}:{number}") for number, line in enumerate(whole.splitlines(), 1) if line.strip()
     ]
 
 
@@ -85,20 +85,22 @@ def without_trials(cases: Iterable[Case]) -> list[Case]:
 def case_of_trial(trial: Trial, folder: Path) -> Case:
     """A recorded trial as a case: PASS for the full reward of 1, FAIL below it; without a reward INCONCLUSIVE.
 
-    A run that the infrastructure ended is an ERROR, whatever its reward.
+    A run that the infrastructure ended is an ERROR, whatever its reward: the provider's doing, not the model's.
     """
     name = f"{trial.task} #{trial.number} ({trial.model})"
     facts: dict[str, object] = {"model": trial.model, "task": trial.task, "trial": trial.number}
     if trial.reward is not None:
         facts["reward"] = trial.reward
+    whose: Attribution | None
     if trial.infrastructure_error is not None:
-        verdict, why = Verdict.ERROR, trial.infrastructure_error
+        verdict, why, whose = Verdict.ERROR, trial.infrastructure_error, Attribution.PROVIDER
     elif trial.reward is None:
-        verdict, why = Verdict.INCONCLUSIVE, "no reward was recorded"
+        verdict, why, whose = Verdict.INCONCLUSIVE, "no reward was recorded", Attribution.SCENARIO
+    elif trial.reward >= 1:
+        verdict, why, whose = Verdict.PASS, "", None
     else:
-        verdict = Verdict.PASS if trial.reward >= 1 else Verdict.FAIL
-        why = "" if verdict is Verdict.PASS else f"the recorded reward is {trial.reward:g}, not 1"
-    return Case(name, TRIAL, "", (), verdict, why, facts=facts, run_folder=str(folder))
+        verdict, why, whose = Verdict.FAIL, f"the recorded reward is {trial.reward:g}, not 1", Attribution.MODEL
+    return Case(name, TRIAL, "", (), verdict, why, facts=facts, run_folder=str(folder), attribution=whose, evidence=why)
 
 
 def cases_of_comparison(comparison: Comparison) -> list[Case]:
@@ -110,8 +112,13 @@ def _case_of_result(result: TrialResult) -> Case:
     trial = Trial(result.task, result.number, result.model, infrastructure_error=result.infrastructure)
     case = case_of_trial(trial, result.folder)
     if not result.usable or result.passed is None:
-        return replace(case, first_line=result.infrastructure or result.why)
-    return replace(case, verdict=Verdict.PASS if result.passed else Verdict.FAIL, first_line=result.why)
+        why = result.infrastructure or result.why
+        return replace(case, first_line=why, evidence=why)
+    if result.passed:
+        return replace(case, verdict=Verdict.PASS, first_line=result.why, attribution=None, evidence="")
+    return replace(
+        case, verdict=Verdict.FAIL, first_line=result.why, attribution=Attribution.MODEL, evidence=result.why
+    )
 
 
 def _case_of_run(folder: Path) -> Case:
@@ -135,7 +142,8 @@ def _counts(run: Run) -> dict[str, object]:
     return {"steps": len(steps), "tool_calls": sum(len(step.calls) for step in steps)}
 
 
-def _line(case: Case, folder: Path) -> bytes:
+def case_line(case: Case, folder: Path, more: Mapping[str, object] | None = None) -> bytes:
+    """The line of a case; ``more`` are further keys, which `read_case` leaves out of account."""
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -149,9 +157,17 @@ def _line(case: Case, folder: Path) -> bytes:
         "facts": case.facts,
         "run": _relative(case.run_folder, folder),
         "checks": [_check(check) for check in case.checks],
+        **_blame(case),
+        **(more or {}),
     }
     # Escapes, because texts of models hold lone surrogates, which no encoder writes.
     return json.dumps(document, default=str, skipkeys=True).encode("ascii") + b"\n"
+
+
+def _blame(case: Case) -> dict[str, object]:
+    """What only a case that did not pass has."""
+    found = {"attribution": case.attribution, "evidence": case.evidence, "line": case.line}
+    return {key: value for key, value in found.items() if value}
 
 
 def _check(check: Check) -> dict[str, str]:
@@ -167,7 +183,8 @@ def _relative(run_folder: str, folder: Path) -> str:
     return Path(os.path.relpath(path, folder)).as_posix()
 
 
-def _case(line: bytes, folder: Path, where: str) -> Case:
+def read_case(line: bytes, folder: Path, where: str) -> Case:
+    """The case of a line; raises InputError, ``where`` in its text, for anything else."""
     try:
         document: dict[str, Any] = json.loads(line)
         if document["format"] != FORMAT:
@@ -185,6 +202,9 @@ def _case(line: bytes, folder: Path, where: str) -> Case:
             tags=tuple(document["tags"]),
             facts=document["facts"],
             run_folder=os.path.normpath(folder / document["run"]) if document["run"] else "",
+            attribution=Attribution(document["attribution"]) if "attribution" in document else None,
+            evidence=document.get("evidence", ""),
+            line=document.get("line", 0),
         )
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise InputError(f"not a judged case: {type(error).__name__}: {error}", where=where) from error

@@ -2,77 +2,39 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
-from harness.cassette import own
-from harness.cassette.dialects import load_cassette
-from harness.errors import HarnessError, InputError
-from harness.judge.checks import judge_scenario
-from harness.judge.replay import judge_replay, replay_document
-from harness.judge.verdict import Case, Verdict
-from harness.play.player import CannotAnswerError
-from harness.scenario.format import load_scenario
+from harness.judge.collecting import Item, Kind, collect
+from harness.judge.fingerprint import fingerprint
+from harness.judge.one_case import Judged
+from harness.judge.parallel import Work, judge_each
+from harness.judge.partial import PartialResults
+from harness.judge.variants import expanded, scenario_of
+from harness.judge.verdict import Case
 from harness.scenario.policy import ReplayPolicy
-from harness.scenario.portable import portable
-from harness.scenario.replay import replay_cassette
-from harness.scenario.runner import run_scenario
-from harness.trace.folder import save_run
 
-Kind = Literal["scenario", "replay"]
-
-_PLAIN_SUFFIXES = (".yaml", ".yml", ".json", own.SUFFIX)
-_SUFFIXES = (*_PLAIN_SUFFIXES, *(f"{suffix}.gz" for suffix in _PLAIN_SUFFIXES))
-_CASSETTE = re.compile(rb'^(?:interactions|http_interactions):|"(?:http_)?interactions"\s*:', re.MULTILINE)
-_SCENARIO = re.compile(rb"^(?:player|prompt|expect):", re.MULTILINE)
+__all__ = ["Item", "Judged", "Kind", "Outcome", "collect", "judge_all", "judge_suite"]
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    """A file to judge; ``named`` when the user named it, not a folder around it."""
+class Outcome:
+    """The judged cases, in the order of their items whatever the number of workers.
 
-    path: Path
-    kind: Kind
-    named: bool
+    ``collected`` is how many there were to be, ``interrupted`` whether the user stopped before the end, ``resumed`` how
+    many come from an earlier run.
+    """
+
+    judged: list[Judged]
+    collected: int
+    interrupted: bool = False
+    resumed: int = 0
 
     @property
-    def slug(self) -> str:
-        """A folder name for its run."""
-        parts = [part for part in self.path.parts if part not in (self.path.anchor, "..", ".")]
-        return re.sub(r"[^A-Za-z0-9._-]+", "-", "--".join(parts))[-200:]
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """A case, and for a replayed cassette what ``--json`` says of it."""
-
-    case: Case
-    document: dict[str, object]
-
-
-def collect(paths: Sequence[Path], kinds: Iterable[Kind] = ("scenario", "replay")) -> list[Item]:
-    """The files to judge, folders searched in sorted order.
-
-    In a folder, files that are neither are passed over. Raises InputError for a missing path, or a named file that is
-    neither a cassette nor a scenario.
-    """
-    wanted = tuple(kinds)
-    items: list[Item] = []
-    for path in paths:
-        if path.is_dir():
-            found = sorted(file for file in path.rglob("*") if file.name.endswith(_SUFFIXES) and file.is_file())
-            items += [Item(file, kind, named=False) for file in found if (kind := _kind(file)) in wanted]
-        elif path.exists():
-            kind = _kind(path)
-            if kind not in wanted:
-                kind = wanted[0]
-            items.append(Item(path, kind, named=True))
-        else:
-            raise InputError("no such file or folder", where=str(path))
-    return items
+    def cases(self) -> list[Case]:
+        """The cases alone."""
+        return [judged.case for judged in self.judged]
 
 
 def judge_all(
@@ -81,56 +43,75 @@ def judge_all(
     policy: ReplayPolicy | None = None,
     on_case: Callable[[Case], None] = lambda _: None,
 ) -> list[Judged]:
-    """Run or replay each item and judge it; runs are saved under ``out/runs`` where a folder is given.
+    """Run or replay each item and judge it, in this process; runs are saved under ``out/runs`` where a folder is given.
 
-    A named file that cannot be used raises InputError; one found in a folder becomes a case with verdict ERROR, and so
-    does a script that cannot be put to its agent.
+    A scenario with a matrix gives a case for each variant. Errors as `harness.judge.one_case.judge_item`.
     """
-    judged: list[Judged] = []
-    for item in items:
+    found: list[Judged] = []
+    for _, judged in judge_each(_works(expanded(items), out), policy, workers=1):
+        found.append(judged)
+        on_case(judged.case)
+    return found
+
+
+def judge_suite(
+    items: Sequence[Item],
+    out: Path,
+    policy: ReplayPolicy | None = None,
+    *,
+    workers: int = 1,
+    resume: bool = False,
+    on_case: Callable[[Case], None] = lambda _: None,
+) -> Outcome:
+    """`judge_all` with several processes, each case written to ``out`` as soon as it is judged.
+
+    With ``resume`` the cases of an interrupted run in ``out`` are taken over where their files and options are the
+    same. A KeyboardInterrupt ends it early, and is told by the outcome.
+    """
+    works = _works(expanded(items), out)
+    found: dict[int, Judged] = {}
+    interrupted = False
+    with PartialResults(out, len(works), resume=resume) as results:
+        if resume:
+            found = _taken(works, results, policy or ReplayPolicy())
+        resumed = len(found)
+        for judged in found.values():
+            on_case(judged.case)
+        judging = judge_each([work for work in works if work.number not in found], policy, workers)
         try:
-            result = _judge(item, out, policy)
-        except InputError as error:
-            if item.named:
-                raise
-            result = _error(item, error)
-        except CannotAnswerError as error:
-            result = _error(item, error)
-        judged.append(result)
-        on_case(result.case)
-    return judged
+            for work, judged in judging:
+                results.add(work.item, judged)
+                found[work.number] = judged
+                on_case(judged.case)
+        except KeyboardInterrupt:
+            interrupted = True
+            judging.close()
+    return Outcome([found[number] for number in sorted(found)], len(works), interrupted, resumed)
 
 
-def _judge(item: Item, out: Path | None, policy: ReplayPolicy | None) -> Judged:
-    name = str(item.path)
-    if item.kind == "replay":
-        replayed = replay_cassette(load_cassette(item.path), item.path.name.split(".")[0])
-        case = judge_replay(replayed, name)
-        run, rewrite, scrubber = replayed.run, None, None
-        document = replay_document(replayed, case)
-    else:
-        outcome = run_scenario(load_scenario(item.path), policy)
-        case = judge_scenario(outcome, name)
-        run, rewrite, scrubber = outcome.run, portable(outcome.root), outcome.scrubber
-        document = {}
-    if out is not None:
-        folder = save_run(run, out / "runs" / item.slug, rewrite, scrubber)
-        case = replace(case, run_folder=str(folder))
-    return Judged(case, document)
+def _taken(works: Sequence[Work], results: PartialResults, policy: ReplayPolicy) -> dict[int, Judged]:
+    found = {}
+    for work in works:
+        # Most are not there, and reading a scenario is most of the work.
+        if not results.knows(work.item):
+            continue
+        scenario = scenario_of(work.item) if work.item.kind == "scenario" else None
+        judged = results.taken(work.item, fingerprint(work.item, policy, scenario))
+        if judged is not None:
+            found[work.number] = judged
+    return found
 
 
-def _error(item: Item, error: HarnessError) -> Judged:
-    case = Case(item.path.stem, item.kind, str(item.path), checks=(), verdict=Verdict.ERROR, first_line=str(error))
-    return Judged(case, {"path": case.path, "verdict": case.verdict, "error": str(error)})
-
-
-def _kind(path: Path) -> Kind | None:
-    if path.name.endswith((".gz", own.SUFFIX)):
-        return "replay"
-    try:
-        text = path.read_bytes()
-    except OSError:
-        return None
-    if _CASSETTE.search(text):
-        return "replay"
-    return "scenario" if _SCENARIO.search(text) and not path.name.endswith(".json") else None
+def _works(items: Sequence[Item], out: Path | None) -> list[Work]:
+    """The items with a folder each, no two alike."""
+    used: set[str] = set()
+    works = []
+    for number, item in enumerate(items):
+        slug = name = item.slug
+        more = 1
+        while name in used:
+            more += 1
+            name = f"{slug}--{more}"
+        used.add(name)
+        works.append(Work(number, item, None if out is None else out / "runs" / name))
+    return works

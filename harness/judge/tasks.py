@@ -106,7 +106,9 @@ def _by_calls(path: Path) -> Judge:
 
 
 def _by_scenarios(path: Path) -> Judge:
-    from harness.judge.checks import judge_lanes  # noqa: PLC0415  what runs scenarios takes a moment to load
+    # What runs scenarios takes a moment to load.
+    from harness.judge.checks import judge_lanes  # noqa: PLC0415
+    from harness.judge.functions import Functions  # noqa: PLC0415
 
     scenarios = _scenarios(path)
 
@@ -115,7 +117,7 @@ def _by_scenarios(path: Path) -> Judge:
         scenario = scenarios.get(task)
         if scenario is None or scenario.expect is None:
             return Judgement(None, f"{path} has no scenario {task} with expectations")
-        verdict, why = judge_lanes(scenario.expect, run)
+        verdict, why = judge_lanes(scenario.expect, run, Functions(scenario.path.parent))
         passed = {Verdict.PASS: True, Verdict.FAIL: False}.get(verdict)
         return Judgement(passed, why)
 

@@ -8,7 +8,7 @@ from typing import Any
 from harness.judge.verdict import Check, Verdict
 from harness.measure.conversation import ConversationCounter
 from harness.measure.prompt import PromptCount
-from harness.scenario.format import TokenExpectation
+from harness.scenario.expectations import TokenExpectation
 
 
 def count_requests(requests: Sequence[Mapping[str, Any]]) -> list[PromptCount]:

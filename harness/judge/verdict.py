@@ -32,12 +32,28 @@ class Check:
     details: str = ""
 
 
+class Attribution(StrEnum):
+    """Whose doing it is that a case did not pass.
+
+    AGENT: what is tested, the pipeline or a user's agent. MODEL: what the model answered. PROVIDER: what stands between
+    the two, such as a dead endpoint. SCENARIO: the test case itself, its file or its recording. HARNESS: this program.
+    """
+
+    AGENT = "agent"
+    MODEL = "model"
+    PROVIDER = "provider"
+    SCENARIO = "scenario"
+    HARNESS = "harness"
+
+
 @dataclass(frozen=True)
 class Case:
     """A test case and its verdict: a scenario or a replayed cassette.
 
     ``path`` is the file as the user named it, ``first_line`` the one line that says why it did not pass, ``facts``
-    counts for the report (steps, calls, tokens), ``run_folder`` where its run is saved.
+    counts for the report (steps, calls, tokens), ``run_folder`` where its run is saved. ``attribution`` says whose
+    doing it is that it did not pass, ``evidence`` from what that follows. ``line`` (from 1, 0 where it is unknown) is
+    the line of the file that states what was not met.
     """
 
     name: str
@@ -50,6 +66,9 @@ class Case:
     tags: tuple[str, ...] = ()
     facts: dict[str, object] = field(default_factory=dict)
     run_folder: str = ""
+    attribution: Attribution | None = None
+    evidence: str = ""
+    line: int = 0
 
     def document(self) -> dict[str, object]:
         """The case as ``harness run --json`` prints it; of its checks those that did not pass."""
@@ -59,6 +78,10 @@ class Case:
             "path": self.path,
             "verdict": self.verdict,
             "first_line": self.first_line,
+            "line": self.line,
+            "attribution": self.attribution,
+            "evidence": self.evidence,
+            "tags": list(self.tags),
             "checks": len(self.checks),
             "not_passed": [asdict(check) for check in self.checks if check.verdict is not Verdict.PASS],
             "facts": self.facts,
@@ -90,7 +113,10 @@ def overall(cases: Iterable[Case]) -> Verdict:
 
 
 def exit_code(verdict: Verdict) -> int:
-    """The process's exit code for an overall verdict: 1 for FAIL, 125 where nothing can be said, 0 for PASS."""
+    """The process's exit code for an overall verdict: 1 for FAIL, 125 where nothing can be said, 0 for PASS.
+
+    These are what ``git bisect run`` takes for bad, skip and good.
+    """
     if verdict is Verdict.FAIL:
         return 1
     return 0 if verdict is Verdict.PASS else 125

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.play.player import Player
 from harness.wire.exchange import Ending, Exchange, Request, Response
@@ -50,6 +51,16 @@ class FaultyPlayer:
         with self._lock:
             seen = {id(incident.fault) for incident in self.incidents}
         return tuple(fault for fault in self.faults if id(fault) not in seen)
+
+    def add(self, fault: Fault) -> None:
+        """Have a further fault, whose ``at`` counts from the next answer; without ``at`` it is that one's."""
+        with self._lock:
+            if fault.at == "all":
+                times = fault.times if fault.times is not None else sys.maxsize
+                due = replace(fault, at=self._asked + 1, times=times)
+            else:
+                due = replace(fault, at=self._asked + (fault.at or 1))
+            self.faults = (*self.faults, due)
 
     def answer(self, request: Request) -> Response:
         """The player's answer after the faults due; raises what the player raises."""

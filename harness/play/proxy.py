@@ -7,6 +7,7 @@ by chunk as it arrives, errors and redirects included. Nothing but the named end
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
@@ -61,10 +62,12 @@ class RecordingProxy:
         self._origin, self._path = _taken_apart(upstream)
         self._keep = keep
         self._clock = clock or SystemClock()
-        self._make_transport = transport or _network
+        self._make_transport = transport or network
         self._transport: httpx2.AsyncBaseTransport | None = None
         self._host = HttpHost(self._application, host=LOOPBACK, own_headers=False, at_end=self._end)
         self._writer: ThreadPoolExecutor | None = None
+        self._under_way = 0
+        self._changed = threading.Condition()
         self.recorded = 0
         self.problems: list[str] = []
         self.lost: list[str] = []
@@ -73,6 +76,14 @@ class RecordingProxy:
     def base_url(self) -> str:
         """What a program is given as its base URL."""
         return self._host.url + self._path
+
+    def settle(self, seconds: float) -> bool:
+        """Wait until each exchange that has begun is kept, at most some seconds; whether they all are.
+
+        A program that has read what it wanted of a stream goes on before the exchange has ended.
+        """
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._under_way, seconds)
 
     def __enter__(self) -> Self:
         self._writer = ThreadPoolExecutor(1, "harness-recorder")
@@ -95,9 +106,18 @@ class RecordingProxy:
 
         async def application(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] == "http":
-                await self._pass_on(scope, Connection(receive, send, stopping))
+                self._count(1)
+                try:
+                    await self._pass_on(scope, Connection(receive, send, stopping))
+                finally:
+                    self._count(-1)
 
         return application
+
+    def _count(self, change: int) -> None:
+        with self._changed:
+            self._under_way += change
+            self._changed.notify_all()
 
     async def _end(self) -> None:
         if self._transport is not None:
@@ -173,7 +193,8 @@ class RecordingProxy:
                 self.recorded += 1
 
 
-def _network() -> httpx2.AsyncBaseTransport:
+def network() -> httpx2.AsyncBaseTransport:
+    """The way to a real endpoint."""
     # A server may close a kept connection just as the next request goes out, and a recording does not try again.
     limits = httpx2.Limits(max_connections=None, max_keepalive_connections=0)
     return httpx2.AsyncHTTPTransport(limits=limits)

@@ -109,7 +109,7 @@ class ScriptPlayer:
     def cannot(self) -> str | None:
         """Why the script cannot be put to this agent, as far as is known by now: then nothing is judged."""
         if self.problem is None and self.played == 0 and self.asked_beside and self.side is None:
-            return f"no request offered tools, and the script has to use them ({self.asked_beside} requests without)"
+            return f"no request offered tools, and the script has to use them (requests without: {self.asked_beside})"
         return self.problem
 
     def answer(self, request: Request) -> Response:

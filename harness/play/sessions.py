@@ -45,10 +45,10 @@ class Session:
     """One agent's conversation with the server.
 
     ``exchanges`` holds what the player answered, ``asked`` every request it got, in the order of their coming,
-    ``requests`` counts those beyond the budget too. What went wrong first stays,
-    whatever the agent makes of the error it gets: ``miss`` (HTTP 400), ``failure`` of the player itself (500, or 400
-    where it cannot put its answer to this agent), and ``refused``, the requests beyond ``max_requests`` (400: it is
-    not tried again).
+    ``failed`` those of them that got an error of the harness in place of an answer; ``requests`` counts those beyond
+    the budget too. What went wrong first stays, whatever the agent makes of the error it gets: ``miss`` (HTTP 400),
+    ``failure`` of the player itself (500, or 400 where it cannot put its answer to this agent), and ``refused``, the
+    requests beyond ``max_requests`` (400: it is not tried again).
     """
 
     id: str
@@ -56,6 +56,7 @@ class Session:
     max_requests: int | None = None
     exchanges: list[Exchange] = field(default_factory=list)
     asked: list[Request] = field(default_factory=list)
+    failed: list[tuple[Request, Exception]] = field(default_factory=list)
     requests: int = 0
     misses: int = 0
     refused: int = 0
@@ -85,15 +86,18 @@ class Session:
             with self._lock:
                 self.misses += 1
                 self.miss = self.miss or miss
+                self.failed.append((request, miss))
             return error_response(400, str(miss), "harness_miss", "miss")
         except CannotAnswerError as error:
             with self._lock:
                 self.failure = self.failure or str(error)
+                self.failed.append((request, error))
             return error_response(400, str(error), "harness_error", "cannot_answer")
         except Exception as error:  # noqa: BLE001  whatever a player raises is the session's failure, not the server's
             reason = _one_line(error)
             with self._lock:
                 self.failure = self.failure or reason
+                self.failed.append((request, error))
             return error_response(500, reason, "harness_error", "player_failed")
         with self._lock:
             self.exchanges.append(Exchange(request, answer, len(self.exchanges)))
@@ -142,7 +146,7 @@ class Sessions:
             return self._sessions[session_id]
 
     def forget(self, session_id: str) -> None:
-        """Let go of a session; what is still asked of it would begin a new one."""
+        """Let go of a session; what is asked of it afterwards begins a new one."""
         with self._lock:
             self._sessions.pop(session_id, None)
 

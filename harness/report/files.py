@@ -10,11 +10,12 @@ import orjson
 
 from harness.errors import InputError
 from harness.files import write_atomically, write_text_atomically
-from harness.judge.results import find_cases, holds_cases, save_results
+from harness.judge.results import RESULTS, find_cases, holds_cases, save_results
 from harness.judge.verdict import Case
 from harness.report.frame_files import demand_pyarrow, write_frames
 from harness.report.junit import junit_xml
 from harness.report.markdown import summary
+from harness.report.sections import Section, section_markdown
 
 PAGE = "report.html"
 COMPARISON = "comparison.json"
@@ -28,18 +29,24 @@ class WrittenPage:
     cases: Sequence[Case]
 
 
-def write_reports(cases: Sequence[Case], folder: Path, title: str) -> dict[str, Path]:
+def write_reports(
+    cases: Sequence[Case], folder: Path, title: str, sections: Sequence[Section] = (), *, whole: bool = True
+) -> dict[str, Path]:
     """Write ``junit.xml``, ``summary.md``, ``results.jsonl`` and ``report.html``; returns name to path.
 
     The folder is made where it is missing. A reader sees an old report or a new one, never half of it. ``title`` heads
-    the summary and the page and names the test suite. Raises OSError where the folder cannot be written.
+    the summary and the page and names the test suite; ``sections`` are added to the summary. Where the cases are not
+    the ``whole`` of a run, ``results.jsonl`` stays as the run has written it so far, so that it can be resumed. Raises
+    OSError where the folder cannot be written.
     """
     from harness.report.html.page import render_page  # noqa: PLC0415  jinja2 takes a moment
 
     junit, markdown, page = folder / "junit.xml", folder / "summary.md", folder / PAGE
     write_atomically(junit, junit_xml(cases, title))
-    write_text_atomically(markdown, summary(cases, title))
-    results = save_results(cases, folder)
+    write_text_atomically(
+        markdown, summary(cases, title, [part for section in sections for part in section_markdown(section)])
+    )
+    results = save_results(cases, folder) if whole else folder / RESULTS
     write_text_atomically(page, render_page(cases, title).html)
     return {path.name: path for path in (junit, markdown, results, page)}
 

@@ -5,7 +5,7 @@ This module imports pandas, which takes a moment: import it only where frames ar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -21,7 +21,8 @@ def cases_frame(cases: Sequence[Case]) -> pd.DataFrame:
     """A row a case, in the given order, labelled from 0.
 
     Columns: ``name``, ``kind``, ``path``, ``verdict``, ``first_line`` (text), ``checks`` and ``failed_checks``
-    (numbers of checks; failed are all that did not pass), then one for each fact key, in order of first appearance.
+    (numbers of checks; failed are all that did not pass), then one for each fact key, in order of first appearance,
+    ``attribution`` among them where a case has one.
     A fact that a case lacks is missing (NA), and whole numbers stay whole. A fact with the name of another column
     gets ``fact_`` before it. Lone surrogates in texts become escapes, since Arrow-backed frames cannot hold them.
     """
@@ -32,7 +33,8 @@ def cases_frame(cases: Sequence[Case]) -> pd.DataFrame:
             "failed_checks": _numbers([len(not_passed(case)) for case in cases]),
         }
     )
-    facts = {column: _facts([case.facts.get(key) for case in cases]) for key, column in _fact_columns(cases).items()}
+    told = [_told(case) for case in cases]
+    facts = {column: _facts([each.get(key) for each in told]) for key, column in _fact_columns(told).items()}
     return pd.concat([frame, pd.DataFrame(facts, index=frame.index)], axis="columns")
 
 
@@ -53,10 +55,15 @@ def checks_frame(cases: Sequence[Case]) -> pd.DataFrame:
     return pd.DataFrame({"case": _numbers(columns[0]), **{name: _text(values) for name, values in texts}})
 
 
-def _fact_columns(cases: Sequence[Case]) -> dict[str, str]:
+def _told(case: Case) -> dict[str, object]:
+    """The facts of a case, and whose doing it is that it did not pass."""
+    return dict(case.facts) if case.attribution is None else {**case.facts, "attribution": str(case.attribution)}
+
+
+def _fact_columns(facts: Sequence[Mapping[str, object]]) -> dict[str, str]:
     columns: dict[str, str] = {}
     taken = set(_CASE_COLUMNS)
-    for key in dict.fromkeys(key for case in cases for key in case.facts):
+    for key in dict.fromkeys(key for each in facts for key in each):
         column = _encodable(key)
         while column in taken:
             column = f"fact_{column}"

@@ -49,9 +49,12 @@ def junit_xml(cases: Sequence[Case], suite_name: str = "harness") -> bytes:
 def _add_case(suite: ET.Element, case: Case, class_name: str, name: str) -> None:
     file = one_line(case.path, _MESSAGE_CHARACTERS)
     element = ET.SubElement(suite, "testcase", classname=class_name, name=name, file=file, time="0")
-    if case.facts:
+    if case.line:
+        element.set("line", str(case.line))
+    facts = case.facts if case.attribution is None else {**case.facts, "attribution": case.attribution}
+    if facts:
         properties = ET.SubElement(element, "properties")
-        for key, value in case.facts.items():
+        for key, value in facts.items():
             text = visible(shortened(value_text(value), _VALUE_CHARACTERS))
             ET.SubElement(properties, "property", name=one_line(key), value=text)
     if case.verdict is Verdict.PASS:
@@ -71,6 +74,8 @@ def _class_name(case: Case) -> str:
 
 def _explanation(case: Case) -> str:
     lines = [visible(case.first_line)] if case.first_line else []
+    if case.attribution is not None:
+        lines.append(f"attributed to: {case.attribution} ({one_line(case.evidence, _MESSAGE_CHARACTERS)})")
     for check in not_passed(case):
         lines += ["", *_explained(check)]
     if case.description:

@@ -31,16 +31,18 @@ _BLOCK_START = re.compile(r"^(\d*)([-#+=:.)])")
 _HTML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
-def summary(cases: Sequence[Case], title: str) -> str:
+def summary(cases: Sequence[Case], title: str, more: Sequence[str] = ()) -> str:
     """A headline with the verdict and the counts, a table of all cases, and a section for each that did not pass.
 
     The table puts what did not pass first. Texts are escaped, so that none of them can end a table cell, open a
-    code block or become HTML; long ones are shortened and say by how much. Ends with a newline.
+    code block or become HTML; long ones are shortened and say by how much. ``more`` are parts in Markdown between the
+    table and the sections. Ends with a newline.
     """
     names = labels(cases)
     parts = [f"# {inline(title) or 'Report'}", _headline(cases)]
     if cases:
         parts.append(_table(cases, names))
+    parts += more
     parts += _details(cases, names)
     return "\n\n".join(parts) + "\n"
 
@@ -94,6 +96,8 @@ def _section(case: Case, name: str) -> str:
         parts.append(_block(shortened(case.description, _VALUE_CHARACTERS)))
     if one_line(case.first_line):
         parts.append(f"**{inline(case.first_line)}**")
+    if case.attribution is not None:
+        parts.append(f"Attributed to: {case.attribution} ({inline(case.evidence, 500)})")
     checks = not_passed(case)
     for check in checks[:_CHECKS]:
         parts += _check(check, case)

@@ -115,6 +115,8 @@ def _print_case(case: Case, name: str, console: Console) -> None:
     _print(console, _heading(case, name, f"({place})" if place else ""))
     if case.first_line:
         _print(console, Text(f"  {one_line(case.first_line, 1000)}"))
+    if case.attribution is not None:
+        _print(console, Text(f"  attributed to: {case.attribution} ({one_line(case.evidence, 1000)})"))
     checks = not_passed(case)
     for check in checks[:CHECKS_SHOWN]:
         _print_check(check, case, console)

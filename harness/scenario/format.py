@@ -2,60 +2,32 @@
 
 from __future__ import annotations
 
-import base64
 import difflib
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from harness.errors import InputError
 from harness.pipeline.budget import MAX_CALLS, PER_RESULT_BYTES, TOTAL_BYTES
 from harness.pipeline.circles import REPEAT_LIMIT
 from harness.pipeline.circuit_breaker import FAILURE_THRESHOLD, RECOVERY_TIMEOUT_S
-from harness.pipeline.loop import CALL_IN_TEXT_LIMIT, STEP_LIMIT, LoopStatus
+from harness.pipeline.loop import CALL_IN_TEXT_LIMIT, STEP_LIMIT
 from harness.pipeline.permissions import RuntimeMode
-from harness.pipeline.result import ErrorCode, ToolStatus
 from harness.pipeline.sub_agent import MAX_SUB_AGENTS, SUB_AGENT_STEPS, SYSTEM
 from harness.play.neutral.folder import PLACEHOLDER as CWD
 from harness.play.script import FRAGMENT_CHARACTERS
+from harness.scenario.expectations import Expectations
+from harness.scenario.functions import FORM as FUNCTION
+from harness.scenario.part import Part
 from harness.scenario.source import Location, Source, read_source
-from harness.wire.faults import Fault, read_fault
+from harness.scenario.variants import VariantSpec, merged_documents
+from harness.scenario.world import EventSpec, FaultSpec, LimitsSpec, RequestEventSpec, UserTurnSpec, WorkspaceSpec
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class FileSpec(_Part):
-    """A file of the workspace: ``text``, or ``base64`` bytes; ``times`` repeats the content."""
-
-    text: str | None = None
-    base64: str | None = None
-    times: int = Field(default=1, ge=1)
-
-    @model_validator(mode="after")
-    def _one_content(self) -> FileSpec:
-        if (self.text is None) == (self.base64 is None):
-            raise ValueError("a file has either text or base64")
-        return self
-
-    def content(self) -> bytes:
-        """The bytes of the file."""
-        once = self.text.encode() if self.text is not None else base64.b64decode(self.base64 or "")
-        return once * self.times
-
-
-class WorkspaceSpec(_Part):
-    """The folder the agent starts with: inline files by path, on top of a copied ``folder`` where one is named."""
-
-    folder: str | None = None
-    files: dict[str, str | FileSpec] = Field(default_factory=dict)
-
-
-class BudgetSpec(_Part):
+class BudgetSpec(Part):
     """Limits of a step's results, in bytes."""
 
     per_result_bytes: int = PER_RESULT_BYTES
@@ -63,14 +35,14 @@ class BudgetSpec(_Part):
     max_calls: int = MAX_CALLS
 
 
-class BreakerSpec(_Part):
+class BreakerSpec(Part):
     """The circuit breaker's settings."""
 
     failure_threshold: int = FAILURE_THRESHOLD
     recovery_timeout_s: float = RECOVERY_TIMEOUT_S
 
 
-class SubAgentSpec(_Part):
+class SubAgentSpec(Part):
     """What each sub-agent may use, and how many the agent may start."""
 
     step_limit: int = Field(default=SUB_AGENT_STEPS, ge=1)
@@ -79,24 +51,45 @@ class SubAgentSpec(_Part):
     max_sub_agents: int = Field(default=MAX_SUB_AGENTS, ge=0)
 
 
-class ArgumentsSpec(_Part):
+class ArgumentsSpec(Part):
     """Whether arguments that do not fit are repaired and coerced; by default each is INVALID_PARAM."""
 
     repair: bool = False
     coerce: bool = False
 
 
-class AgentSpec(_Part):
-    """The built-in pipeline's settings.
+class AgentSpec(Part):
+    """What asks: the built-in pipeline with its settings, a ``python`` function, a ``command``, or a ``preset``.
 
-    ``tools`` are built-ins by name, or their definitions frozen as a request has them; without it all but the optional
-    ones are offered. ``sub_agent`` is for those that the tool Task starts.
+    For the pipeline: ``tools`` are built-ins by name, or their definitions frozen as a request has them; without it all
+    but the optional ones are offered. ``sub_agent`` is for those that the tool Task starts. ``registry`` names tools or
+    an executor of the user's own instead, ``stubs`` are definitions of tools that answer with what they are given;
+    with ``shell`` as ``spy`` tools that run commands run nothing. See docs/fuzzing.md.
+
+    The others are programs of their own: of the pipeline's keys they take ``model`` and ``system``, which they are
+    told. ``python`` is ``module:function`` or ``file.py:function``, called with an AgentContext. ``command`` is run
+    with ``env`` and ``stdin`` in the workspace, or in ``cwd`` there; ``install`` says how to get it. ``timeout_s`` is
+    how long each of them may take, ``max_requests`` how often it may ask. ``preset`` is the name of a known agent, or a
+    TOML file beside the scenario. See docs/agents.md.
     """
+
+    python: Annotated[str, Field(pattern=rf"^{FUNCTION}$")] | None = None
+    command: Annotated[list[str], Field(min_length=1)] | None = None
+    preset: str | None = None
+    env: dict[str, str] = Field(default_factory=dict)
+    stdin: str = ""
+    cwd: str | None = None
+    install: str = ""
+    timeout_s: float = Field(default=120.0, gt=0)
+    max_requests: int = Field(default=200, ge=1)
 
     model: str = "scripted"
     system: str | None = None
     stream: bool = False
     tools: list[str | dict[str, Any]] | None = None
+    registry: Annotated[str, Field(pattern=rf"^{FUNCTION}$")] | None = None
+    stubs: list[dict[str, Any]] | None = None
+    shell: Literal["run", "spy"] = "run"
     mode: RuntimeMode = RuntimeMode.NORMAL
     ask: Literal["deny", "allow"] = "deny"
     require_read: bool = False
@@ -113,17 +106,44 @@ class AgentSpec(_Part):
     breaker: BreakerSpec = BreakerSpec()
     sub_agent: SubAgentSpec = SubAgentSpec()
 
+    @model_validator(mode="after")
+    def _keys_of_one_kind(self) -> AgentSpec:
+        if [self.python, self.command, self.preset].count(None) < 2:
+            raise ValueError("an agent is a python function, a command or a preset, one of them")
+        if [self.tools, self.registry, self.stubs].count(None) < 2:
+            raise ValueError("an agent has tools, a registry or stubs, one of them")
+        for key in sorted(self.model_fields_set - _KEYS[self.kind]):
+            owner = "the built-in pipeline" if self.is_pipeline else f"an agent that is a {self.kind}"
+            raise ValueError(f"{key} is no setting of {owner}")
+        return self
 
-class EventSpec(_Part):
-    """Something that happens to the world: a file written, touched or deleted by somebody else, time passing."""
+    @property
+    def kind(self) -> Literal["pipeline", "python", "command", "preset"]:
+        """What kind of agent it is."""
+        if self.python is not None:
+            return "python"
+        if self.command is not None:
+            return "command"
+        return "pipeline" if self.preset is None else "preset"
 
-    write: dict[str, str] = Field(default_factory=dict)
-    touch: list[str] = Field(default_factory=list)
-    delete: list[str] = Field(default_factory=list)
-    advance_s: float = Field(default=0.0, ge=0)
+    @property
+    def is_pipeline(self) -> bool:
+        """Whether the agent is the built-in pipeline."""
+        return self.kind == "pipeline"
 
 
-class CallSpec(_Part):
+_SHARED_KEYS = frozenset({"model", "system"})
+_LIMIT_KEYS = frozenset({"timeout_s", "max_requests"})
+_COMMAND_KEYS = _LIMIT_KEYS | {"command", "env", "stdin", "cwd", "install"}
+_KEYS = {
+    "pipeline": frozenset(AgentSpec.model_fields) - _COMMAND_KEYS - {"python", "preset"},
+    "python": _SHARED_KEYS | _LIMIT_KEYS | {"python"},
+    "command": _SHARED_KEYS | _COMMAND_KEYS,
+    "preset": _SHARED_KEYS | _LIMIT_KEYS | {"preset"},
+}
+
+
+class CallSpec(Part):
     """A scripted call. ``arguments`` is an object, or the raw text as the model would send it."""
 
     tool: str | None
@@ -137,14 +157,14 @@ class CallSpec(_Part):
         return json.dumps(self.arguments, ensure_ascii=False)
 
 
-class ErrorSpec(_Part):
+class ErrorSpec(Part):
     """An HTTP error in place of an answer."""
 
     status: int = Field(ge=400, le=599)
     message: str = "scripted error"
 
 
-class EditSpec(_Part):
+class EditSpec(Part):
     """An edit for any agent: ``old``, which stands once in the file (``all``: anywhere), becomes ``new``."""
 
     path: str = Field(min_length=1)
@@ -169,7 +189,7 @@ _Edits = Annotated[list[EditSpec], BeforeValidator(_as_list, json_schema_input_t
 """One, or a list of them."""
 
 
-class TurnSpec(_Part):
+class TurnSpec(Part):
     """One scripted answer of the model; ``before`` happens when it is asked for. ``repeat`` gives it several times.
 
     ``read``, ``edit`` and ``bash`` (one or a list of each) and ``finish`` are for any agent: they become calls of the
@@ -208,157 +228,122 @@ class TurnSpec(_Part):
         return bool(self.neutral) or self.finish is not None or any(CWD in text for text in texts if text)
 
 
-def _fault(value: object) -> Fault:
-    try:
-        return read_fault(value)
-    except InputError as error:
-        raise ValueError(f"{error.what} ({error.hint})" if error.hint else error.what) from error
+class PlayerSpec(Part):
+    """What answers: a ``script``, a ``cassette`` (a path relative to the scenario, or one for each model), or a model.
 
+    ``models`` is ``/v1/models``. ``strict`` refuses requests as a strict provider does; ``faults`` happen between the
+    agent and what answers. ``side`` is the text for what an agent asks beside the script, without tools: a title, a
+    summary. ``live`` asks the agent's model, at the endpoint that the command line names and nowhere else.
 
-class PlayerSpec(_Part):
-    """What answers: a ``script`` or a ``cassette`` (a path relative to the scenario). ``models`` is ``/v1/models``.
-
-    ``strict`` refuses requests as a strict provider does; ``faults`` happen between the agent and what answers.
-    ``side`` is the text for what an agent asks beside the script, without tools: a title, a summary.
-
-    With both, the cassette answers, and the script from the first miss on where the run's policy says so.
+    With script and cassette, the cassette answers, and after a miss the script, where the run's policy says so.
     """
 
     script: list[TurnSpec] | None = None
-    cassette: str | None = None
+    cassette: str | dict[str, str] | None = None
+    live: bool = False
     models: list[dict[str, Any]] = Field(default_factory=list)
     side: str | None = None
     strict: bool = False
-    faults: list[Annotated[Fault, PlainValidator(_fault)]] = Field(default_factory=list)
+    faults: list[FaultSpec] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _a_player(self) -> PlayerSpec:
-        if self.script is None and self.cassette is None:
-            raise ValueError("a player is a script or a cassette")
+        if self.live and (self.script is not None or self.cassette is not None):
+            raise ValueError("a live player has neither script nor cassette")
+        if not self.live and self.script is None and self.cassette is None:
+            raise ValueError("a player is a script or a cassette, or live")
         return self
 
 
-class TextSpec(_Part):
-    """What a text must be: all of the keys given hold."""
+class Scenario(Part):
+    """A test case. The user says ``prompt``, or ``prompts`` one after the other, each when the last one is answered.
 
-    equals: str | None = None
-    contains: str | list[str] | None = None
-    matches: str | None = None
-
-
-class FileExpectation(TextSpec):
-    """What a file must be at the end; ``absent``: there is none; ``unchanged``: it is as it was at the start."""
-
-    absent: bool = False
-    unchanged: bool = False
-    base64: str | None = None
-
-
-class CallExpectation(_Part):
-    """What a call and its result must be; only the keys given are checked. ``contains`` looks at the observation."""
-
-    tool: str
-    id: str | None = None
-    arguments: dict[str, Any] | str | None = None
-    status: ToolStatus | None = None
-    error_code: ErrorCode | None = None
-    contains: str | list[str] | None = None
-    executed: bool | None = None
-    truncated: bool | None = None
-
-
-class BatchExpectation(_Part):
-    """One batch of a step: the tools of a ``concurrent`` or of a ``serial`` one, in order."""
-
-    concurrent: list[str] | None = None
-    serial: list[str] | None = None
-
-    @model_validator(mode="after")
-    def _one_kind(self) -> BatchExpectation:
-        if (self.concurrent is None) == (self.serial is None):
-            raise ValueError("a batch is either concurrent or serial")
-        return self
-
-
-class ShownExpectation(_Part):
-    """Which tools the request of a step (from 1) offers or does not offer."""
-
-    step: int = Field(ge=1)
-    shown: list[str] = Field(default_factory=list)
-    hidden: list[str] = Field(default_factory=list)
-
-
-class BudgetExpectation(_Part):
-    """Bounds that every step's observations keep, in bytes of UTF-8."""
-
-    per_result_bytes: int | None = None
-    total_bytes: int | None = None
-
-
-class TokenBaseline(_Part):
-    """An accepted earlier figure: all prompt tokens of the run, and by how many percent a run may exceed it."""
-
-    prompt_tokens: int = Field(ge=1)
-    percent: float = Field(default=0.0, ge=0)
-
-
-class TokenExpectation(_Part):
-    """Bounds on what the requests cost, counted as the provider counts.
-
-    ``tools_tokens`` and ``tools_share`` (0 to 1) hold for each request, ``tools_tokens_total`` and ``prompt_tokens``
-    for all requests of the run together.
+    ``events`` happen on the way, ``limits`` end a run that needs more. ``matrix`` makes several test cases of one file:
+    see `harness.scenario.matrix.expand`.
     """
-
-    tools_tokens: int | None = None
-    tools_share: float | None = Field(default=None, ge=0, le=1)
-    tools_tokens_total: int | None = None
-    prompt_tokens: int | None = None
-    baseline: TokenBaseline | None = None
-
-
-class LaneExpectation(_Part):
-    """What must hold of one conversation.
-
-    ``outcome`` is how it ends, or a list of ends that will do; ``calls`` are all its calls in order, ``batches`` those
-    of each step with calls.
-    """
-
-    outcome: LoopStatus | list[LoopStatus] = LoopStatus.ANSWERED
-    reason: str | TextSpec | None = None
-    final_text: str | TextSpec | None = None
-    steps: int | None = None
-    calls: list[CallExpectation] | None = None
-    batches: list[list[BatchExpectation]] | None = None
-    tools: list[ShownExpectation] = Field(default_factory=list)
-    budget: BudgetExpectation | None = None
-    notes: str | TextSpec | None = None
-
-    @property
-    def outcomes(self) -> tuple[LoopStatus, ...]:
-        """The ends that will do."""
-        return (self.outcome,) if isinstance(self.outcome, LoopStatus) else tuple(self.outcome)
-
-
-class Expectations(LaneExpectation):
-    """What must hold of a run: of its main conversation, of those of its sub-agents by name, and of all together."""
-
-    lanes: dict[str, LaneExpectation] = Field(default_factory=dict)
-    files: dict[str, str | FileExpectation] = Field(default_factory=dict)
-    tokens: TokenExpectation | None = None
-
-
-class Scenario(_Part):
-    """A test case."""
 
     name: str = ""
     description: str = ""
     tags: list[str] = Field(default_factory=list)
     workspace: WorkspaceSpec = WorkspaceSpec()
     agent: AgentSpec = AgentSpec()
-    prompt: Annotated[str, Field(min_length=1)]
+    prompt: Annotated[str, Field(min_length=1)] | None = None
+    prompts: Annotated[list[str | UserTurnSpec], Field(min_length=1)] | None = None
     player: PlayerSpec
+    events: list[RequestEventSpec] = Field(default_factory=list)
+    limits: LimitsSpec = LimitsSpec()
     expect: Expectations | None = None
+    matrix: list[VariantSpec] = Field(default_factory=list)
     path: Annotated[Path, Field(exclude=True)] = Path()
+    variants: Annotated[tuple[Scenario, ...], Field(exclude=True)] = ()
+
+    @model_validator(mode="after")
+    def _a_prompt(self) -> Scenario:
+        if (self.prompt is None) == (self.prompts is None):
+            raise ValueError(
+                "prompt: missing" if self.prompt is None else "a scenario has a prompt or prompts, not both"
+            )
+        if any(not text for text in self.prompts or ()):
+            raise ValueError("prompts: a user says something")
+        if not self.agent.is_pipeline:
+            self._demand_for_others()
+        return self
+
+    def with_preset(self, name: str) -> Scenario:
+        """The scenario with a known agent in the place of its own; model, system and limits stay.
+
+        Raises InputError where the scenario has what only the built-in pipeline can be put to.
+        """
+        try:
+            self._demand_for_others()
+        except ValueError as error:
+            raise InputError(str(error), where=str(self.path)) from error
+        kept = {key: getattr(self.agent, key) for key in self.agent.model_fields_set & _KEYS["preset"]}
+        return self.model_copy(update={"agent": AgentSpec(**{**kept, "preset": name})})
+
+    def _demand_for_others(self) -> None:
+        """What only the built-in pipeline can be put to."""
+        turns = self.user_turns
+        if len(turns) > 1 or turns[0].before:
+            raise ValueError("prompts: only the built-in pipeline holds a conversation; give this agent one prompt")
+        events = [*self.events, *(event for turn in self.player.script or () for event in turn.before)]
+        if any(event.failures for event in events):
+            raise ValueError(
+                "fail: the tools of this agent are its own; only the built-in pipeline's can be made to fail"
+            )
+
+    @property
+    def user_turns(self) -> tuple[UserTurnSpec, ...]:
+        """What the user says, one after the other."""
+        given = [self.prompt] if self.prompt is not None else self.prompts or []
+        return tuple(turn if isinstance(turn, UserTurnSpec) else UserTurnSpec(text=turn or "") for turn in given)
+
+    @property
+    def only_prompt(self) -> str:
+        """What the user says to an agent that can be told one thing only; for the pipeline, what comes first."""
+        return self.user_turns[0].text
+
+    @property
+    def cassette(self) -> Path | None:
+        """The cassette of the agent's model, if there is any; raises InputError where only other models have one."""
+        named = self.player.cassette
+        if isinstance(named, dict):
+            if self.agent.model not in named:
+                known = ", ".join(sorted(named)) or "none"
+                raise InputError(
+                    f"player.cassette: none for the model {self.agent.model!r} (there is one for: {known})",
+                    where=str(self.path),
+                )
+            named = named[self.agent.model]
+        return None if named is None else self.beside(named)
+
+    @property
+    def cassettes(self) -> list[Path]:
+        """All cassettes that the file names, those of its variants included."""
+        named = self.player.cassette
+        own = [named] if isinstance(named, str) else list((named or {}).values())
+        found = [self.beside(name) for name in own]
+        return list(dict.fromkeys([*found, *(path for variant in self.variants for path in variant.cassettes)]))
 
     def beside(self, name: str) -> Path:
         """A file that the scenario names, relative to its own."""
@@ -374,19 +359,61 @@ def parse_scenario(source: Source) -> Scenario:
     """`load_scenario` of a document that is read already."""
     if not isinstance(source.data, dict):
         raise InputError("a scenario is a mapping with prompt, player and expect", where=str(source.path))
-    if "path" in source.data:
-        raise InputError("path: unknown key", where=source.where(("path",)))
-    try:
-        scenario = Scenario.model_validate({**source.data, "path": source.path})
-    except ValidationError as error:
-        raise _input_error(source, error) from error
+    for key in ("path", "variants"):
+        if key in source.data:
+            raise InputError(f"{key}: unknown key", where=source.where((key,)))
+    if "matrix" in source.data:
+        return _with_variants(source)
+    scenario = _validated(source, source.data)
     return scenario if scenario.name else scenario.model_copy(update={"name": source.path.stem})
 
 
-def _input_error(source: Source, error: ValidationError) -> InputError:
-    """The first error, most specific place first; pydantic lists one for each alternative of a union."""
+def _validated(source: Source, document: Mapping[str, Any], overrides: Location = ()) -> Scenario:
+    """``overrides`` is where the variant stands whose document it is."""
+    try:
+        return Scenario.model_validate({**document, "path": source.path})
+    except ValidationError as error:
+        raise _input_error(source, document, error, overrides) from error
+
+
+def _with_variants(source: Source) -> Scenario:
+    """The first variant, under the file's own name, with all variants in it."""
+    entries = source.data["matrix"]
+    if not isinstance(entries, list) or not entries:
+        raise InputError("matrix: a list of named variants", where=source.where(("matrix",)))
+    specs: list[VariantSpec] = []
+    for number, entry in enumerate(entries):
+        try:
+            specs.append(VariantSpec.model_validate(entry))
+        except ValidationError as error:
+            raise _input_error(source, source.data, error, (), ("matrix", number)) from error
+        if specs[-1].name in {spec.name for spec in specs[:-1]}:
+            raise InputError(
+                f"matrix: two variants are named {specs[-1].name!r}", where=source.where(("matrix", number))
+            )
+    variants: list[Scenario] = []
+    for number, document in enumerate(merged_documents(source.data, entries)):
+        variant = _validated(source, document, ("matrix", number))
+        stem = str(source.data.get("name") or source.path.stem)
+        variants.append(variant.model_copy(update={"name": f"{stem}[{specs[number].name}]"}))
+    whole = {"name": stem, "matrix": specs, "variants": tuple(variants)}
+    return variants[0].model_copy(update=whole)
+
+
+def _input_error(
+    source: Source,
+    document: Mapping[str, Any],
+    error: ValidationError,
+    overrides: Location = (),
+    within: Location = (),
+) -> InputError:
+    """The first error, most specific place first; pydantic lists one for each alternative of a union.
+
+    ``within`` is where in the document what was validated stands. A place that a variant overrides is shown there.
+    """
     first = max(error.errors(), key=_weight)
-    location = _in_document(source.data, first["loc"])
+    location = _in_document(document, (*within, *first["loc"]))
+    in_variant = _in_document(source.data, (*overrides, *location)) if overrides else ()
     key = ".".join(str(step) for step in location) or "scenario"
     hint = ""
     if first["type"] == "extra_forbidden":
@@ -394,10 +421,14 @@ def _input_error(source: Source, error: ValidationError) -> InputError:
         close = difflib.get_close_matches(str(location[-1]), _known_keys(), n=1)
         hint = f"did you mean {close[0]}?" if close else ""
     elif first["type"] == "missing":
-        what = f"{'.'.join(str(step) for step in first['loc'])}: missing"
+        what = f"{'.'.join(str(step) for step in (*within, *first['loc']))}: missing"
     else:
-        what = f"{key}: {first['msg'].removeprefix('Value error, ')}"
-    return InputError(what, where=source.where(location), hint=hint)
+        said = first["msg"].removeprefix("Value error, ")
+        what = said if key == "scenario" else f"{key}: {said}"
+    if overrides:
+        what = f"{what} (in the variant {source.data['matrix'][overrides[1]]['name']!r})"
+    shown = in_variant if len(in_variant) == len(overrides) + len(location) else location
+    return InputError(what, where=source.where(shown), hint=hint)
 
 
 def _weight(found: Mapping[str, Any]) -> tuple[bool, int, bool]:
@@ -419,7 +450,7 @@ def _in_document(data: Any, location: tuple[int | str, ...]) -> Location:
 
 
 def _known_keys() -> list[str]:
-    parts: list[type[BaseModel]] = [
-        *_Part.__subclasses__(), *TextSpec.__subclasses__(), *LaneExpectation.__subclasses__()
-    ]  # fmt: skip
-    return sorted({key for part in parts for key in part.model_fields} - {"path"})
+    """The keys of the scenario and of all parts in it."""
+    schema = Scenario.model_json_schema()
+    parts = [schema, *schema.get("$defs", {}).values()]
+    return sorted({key for part in parts for key in part.get("properties", {})} - {"path", "variants"})

@@ -19,7 +19,8 @@ class ReplayPolicy:
 
     ``on_miss`` says who answers after a divergence: nobody, the scenario's script, or the live model at the endpoint
     of the agent's model. Nothing is mixed silently: such a run never passes. ``faults`` are injected after those of
-    the scenario; ``seed`` chooses where they leave something open.
+    the scenario; ``seed`` chooses where they leave something open. ``agent`` is the preset that runs in the place of
+    the scenario's agent, ``agent_bin`` its program where the user names it.
     """
 
     allow_drift: frozenset[DriftClass] = frozenset()
@@ -28,6 +29,8 @@ class ReplayPolicy:
     api_key: str = "none"
     faults: tuple[Fault, ...] = ()
     seed: int = 0
+    agent: str | None = None
+    agent_bin: str | None = None
 
     @classmethod
     def parse(

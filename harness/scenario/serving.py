@@ -18,6 +18,7 @@ from harness.play.script import ScriptPlayer
 from harness.play.sessions import MakePlayer, SessionPlayer
 from harness.play.strict_player import StrictPlayer
 from harness.scenario.format import Scenario, load_scenario
+from harness.scenario.matrix import demand_single
 from harness.scenario.turns import script_turn
 from harness.wire.faults import Fault
 
@@ -52,8 +53,13 @@ def players_of_scenario(path: Path, policy: ServingPolicy) -> MakePlayer:
     happen to it.
     """
     scenario = load_scenario(path)
-    if scenario.player.cassette is not None:
-        make = _from_cassette(load_cassette(scenario.beside(scenario.player.cassette)), policy)
+    demand_single(scenario)
+    if scenario.player.live:
+        raise InputError("player.live: a live model is not served", where=str(path), hint="name its URL to the agent")
+    if scenario.events:
+        raise InputError("events: a served scenario has no workspace to change", where=str(path))
+    if (cassette := scenario.cassette) is not None:
+        make = _from_cassette(load_cassette(cassette), policy)
     else:
         make = _from_script(scenario, policy)
     faults = (*scenario.player.faults, *policy.faults)
@@ -106,7 +112,7 @@ def _from_script(scenario: Scenario, policy: ServingPolicy) -> MakePlayer:
 
         def marks() -> list[str]:
             count = player.asked_beside
-            return [f"{count} requests without tools answered beside the script"] if count else []
+            return [f"answered beside the script, requests without tools: {count}"] if count else []
 
         return SessionPlayer(ModelsPlayer(player, listed), unused, marks, cannot=lambda: player.cannot)
 

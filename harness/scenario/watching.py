@@ -72,7 +72,7 @@ class LaneWatcher:
         """Say how the lane ended."""
         self._whole.run.finish(self.lane, result)
 
-    def on_failure(self, error: Exception) -> None:
+    def on_failure(self, error: BaseException) -> None:
         """Say that the lane ended with a miss, or with something that should not have happened."""
         if isinstance(error, MissError):
             self._whole.miss = self._whole.miss or error

@@ -24,6 +24,9 @@ class CallRecord:
 
     ``batch`` counts batches from 0, None for a call that was in none. ``result`` is the payload before truncation is
     applied, without texts the observation already holds in full.
+
+    Of an agent that is not the built-in pipeline only its requests are known: ``concurrency_safe``, ``executed`` and
+    ``status`` are None then, and the observation is what the next request says, empty where there is none.
     """
 
     id: str
@@ -32,9 +35,9 @@ class CallRecord:
     arguments: Any
     parse_error: str | None
     batch: int | None
-    concurrency_safe: bool
-    executed: bool
-    status: str
+    concurrency_safe: bool | None
+    executed: bool | None
+    status: str | None
     error_code: str | None
     observation: str
     truncated_from_bytes: int | None = None
@@ -142,7 +145,7 @@ def _step_of(record: StepRecord, exchange: int | None) -> Step:
         index=record.index,
         exchange=exchange,
         model=turn.model if turn else None,
-        tools=_names_of(record.request.get("tools")),
+        tools=names_of(record.request.get("tools")),
         messages_sent=len(record.request["messages"]),
         message=turn.message if turn else None,
         finish_reason=turn.finish_reason if turn else None,
@@ -158,7 +161,7 @@ def _step_of(record: StepRecord, exchange: int | None) -> Step:
     )
 
 
-def _names_of(tools: object) -> tuple[str, ...]:
+def names_of(tools: object) -> tuple[str, ...]:
     """The names of the tools sent. Replay sends recorded ones, broken definitions included."""
     entries = [tool for tool in tools if isinstance(tool, Mapping)] if isinstance(tools, list) else []
     functions = [entry["function"] for entry in entries if isinstance(entry.get("function"), Mapping)]

@@ -18,7 +18,16 @@ LONGEST_TOOL_NAME = 64
 TOOL_NAME = re.compile(rf"[A-Za-z0-9_-]{{1,{LONGEST_TOOL_NAME}}}")
 """What providers take as the name of a tool, as a whole."""
 
-_ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
+CODES = frozenset({
+    "arguments_not_an_object", "arguments_not_json", "arguments_not_text", "call_without_function", "call_without_id",
+    "call_without_name", "calls_not_a_list", "id_used_twice", "messages_missing", "object_became_array",
+    "required_empty", "required_null", "result_missing", "result_twice", "result_without_call", "results_out_of_order",
+    "role_unknown", "schema_empty", "schema_not_an_object", "too_many_tools", "tool_name", "tool_name_taken",
+    "tool_without_function", "tools_not_a_list",
+})  # fmt: skip
+"""The code of every rule here."""
+
+_ROLES = ("system", "developer", "user", "assistant", "tool", "function")  # a tuple: what is sent may be no text
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,36 @@ def test_a_folder_is_found_as_a_whole(known: KnownPaths, text: str, expected: st
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("- read: home/dev/w/x-1/repo/a.py", "- read: <workspace-rootless>/a.py"),
+        ("`home/dev/w/x-1/repo`,", "`<workspace-rootless>`,"),
+        ('"home/dev/w/x-1/b"', '"<home-rootless>/b"'),
+        (r'"read: home/dev/w/x-1/repo\nhome/dev/w/x-1"', r'"read: <workspace-rootless>\n<home-rootless>"'),
+        ("/home/dev/w/x-1/repo and home/dev/w/x-1/repo", "<workspace> and <workspace-rootless>"),
+    ],
+)
+def test_a_folder_is_found_relative_to_the_root(known: KnownPaths, text: str, expected: str) -> None:
+    """Kilo sums up what it did so, where the workspace is no repository and / is its project."""
+    assert known.to_placeholders(text) == expected
+    other = KnownPaths({"workspace": "/srv/a", "home": "/srv"})
+    rewritten = PathMap(known, other).rewrite(text)
+    assert "home/dev" not in rewritten
+    assert "//" not in rewritten
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["my/home/dev/w/x-1/repo", "../home/dev/w/x-1/repo", "https://home/dev/w/x-1/repo", "home/dev/w/x-1/repository",
+     "~home/dev/w/x-1/repo", "tmp/x/a.py"],
+)  # fmt: skip
+def test_a_relative_path_that_only_looks_like_one_is_left_alone(known: KnownPaths, text: str) -> None:
+    found = known.to_placeholders(text)
+    assert "<workspace" not in found
+    assert "<scratch" not in found
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "/tmp/x2",

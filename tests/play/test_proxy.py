@@ -85,6 +85,25 @@ def test_the_exchange_is_kept_before_the_client_sees_the_end() -> None:
             assert len(seen) == proxy.recorded == number + 1
 
 
+def test_one_can_wait_until_all_that_has_begun_is_kept() -> None:
+    keeping, kept = threading.Event(), threading.Event()
+
+    def keep(_: Exchange) -> None:
+        keeping.set()
+        assert kept.wait(30)
+
+    upstream = Upstream(Response(200, SSE, DONE))
+    with LoopbackServer(upstream) as server, RecordingProxy(server.base_url, keep) as proxy:
+        assert proxy.settle(0)
+        with asking(f"{proxy.base_url}/chat/completions", STREAMED) as connection:
+            assert keeping.wait(30)
+            assert not proxy.settle(0)
+            kept.set()
+            read_answer(connection)
+        assert proxy.settle(30)
+        assert proxy.recorded == 1
+
+
 def test_the_request_passes_as_it_was_sent() -> None:
     body = b'{ "model":"m",\n"messages":[]}'
     headers = (

@@ -148,6 +148,16 @@ def test_a_single_player_has_no_second_session() -> None:
     assert server.miss is None
 
 
+def test_a_session_that_is_forgotten_begins_anew() -> None:
+    with LoopbackServer(Sessions(scripted())) as server:
+        url = f"{server.url}/s/one/v1"
+        assert [said(url), said(url)] == ["one turn 0 日本🙂", "one turn 1 日本🙂"]
+        server.sessions.forget("one")
+        assert server.sessions.all == ()
+        assert said(url) == "one turn 0 日本🙂"
+        server.sessions.forget("never opened")
+
+
 # Pages
 
 

@@ -4,7 +4,7 @@ import math
 
 import pandas as pd
 
-from harness.judge.verdict import Case, Check, Verdict
+from harness.judge.verdict import Attribution, Case, Check, Verdict
 from harness.report.frames import cases_frame, checks_frame
 
 CHECKS = (
@@ -70,3 +70,12 @@ def test_lone_surrogates_become_escapes() -> None:
     frame = cases_frame([case])
     assert frame.loc[0, "name"] == "a\\udcff"
     assert frame.loc[0, "f\\ud800"] == "v\\ud800"
+
+
+def test_the_frame_says_whose_doing_it_is_that_a_case_did_not_pass() -> None:
+    good = Case("a", "scenario", "a.yaml", (), Verdict.PASS)
+    bad = Case(
+        "b", "scenario", "b.yaml", (), Verdict.FAIL, "differs", attribution=Attribution.MODEL, evidence="it said x"
+    )
+    assert cases_frame([good, bad])["attribution"].tolist()[1] == "model"
+    assert "attribution" not in cases_frame([good]).columns

@@ -4,7 +4,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from harness.judge.verdict import Case, Check, Verdict
+from harness.judge.verdict import Attribution, Case, Check, Verdict
 from harness.report.junit import junit_xml
 
 PASSED = Case("short", "replay", "cassettes/v1.2/short.yaml", (), Verdict.PASS, facts={"steps": 3, "model": None})
@@ -127,3 +127,21 @@ def test_facts_that_are_no_text_become_json() -> None:
     case = Case("c", "replay", "c", (), Verdict.PASS, facts={"by_model": {"b": 1, "a": [True]}, "tags": {"y", "x"}})
     values = [element.get("value") for element in ET.fromstring(junit_xml([case])).iter("property")]
     assert values == ['{"a": [true], "b": 1}', '["x", "y"]']
+
+
+def test_a_failure_says_on_which_line_and_whose_doing_it_is() -> None:
+    bad = Case(
+        "b",
+        "scenario",
+        "b.yaml",
+        (),
+        Verdict.FAIL,
+        "differs",
+        attribution=Attribution.PROVIDER,
+        evidence="HTTP 400",
+        line=9,
+    )
+    (case,) = ET.fromstring(junit_xml([bad])).iter("testcase")
+    assert case.get("line") == "9"
+    assert {entry.get("name"): entry.get("value") for entry in case.iter("property")} == {"attribution": "provider"}
+    assert "attributed to: provider (HTTP 400)" in (case.findtext("failure") or "")

@@ -6,7 +6,8 @@ import pytest
 
 from harness.errors import InputError
 from harness.pipeline.loop import LoopStatus
-from harness.scenario.format import FileSpec, load_scenario
+from harness.scenario.format import load_scenario
+from harness.scenario.world import FileSpec
 from tests.scenario.scenarios import ANSWER, scenario
 
 SHIPPED = sorted((Path(__file__).resolve().parents[2] / "scenarios").rglob("*.yaml"))

@@ -79,6 +79,24 @@ def test_a_script_that_changes_a_workspace_is_refused_with_its_place(tmp_path: P
         players_of_scenario(path, ServingPolicy())
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("prompt: x\nplayer: {live: true}\n", r"player\.live: a live model is not served"),
+        (
+            "prompt: x\nplayer: {script: []}\nevents: [{before_request: 1, touch: [a]}]\n",
+            "events: a served scenario has no workspace to change",
+        ),
+        ("prompt: x\nplayer: {script: []}\nmatrix: [{name: a}, {name: b}]\n", "the scenario is several: a, b"),
+    ],
+)
+def test_what_cannot_be_served_is_said(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        players_of_scenario(path, ServingPolicy())
+
+
 @pytest.mark.parametrize("as_scenario", [False, True])
 def test_a_cassette_starts_anew_in_each_session(tmp_path: Path, as_scenario: bool) -> None:
     path = recorded(tmp_path, (chat("a"), answer("A")), (chat("b", tools=[]), answer("B")))

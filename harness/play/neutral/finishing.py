@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.play.neutral.actions import RunCommand
 from harness.play.neutral.call import Call, Offer
-from harness.play.neutral.offered import OfferedTool
+from harness.play.neutral.offered import OfferedTool, plain
 from harness.play.neutral.running import run_call
 from harness.play.player import CannotAnswerError
 
@@ -34,6 +34,14 @@ def finish_call(text: str, offer: Offer, body: Mapping[str, Any]) -> Call | None
         if any(word in said for said in _prompts(body)):
             return run_call(RunCommand(command), offer)
     return None
+
+
+def finishing_text(name: str, arguments: Mapping[str, Any]) -> str | None:
+    """The text with which such a call ends a conversation, None where a call of that name and arguments ends none."""
+    if plain(name) in _KNOWN:
+        return next((value for key, value in arguments.items() if plain(key) in _TEXT and isinstance(value, str)), "")
+    commands = [value for value in arguments.values() if isinstance(value, str)]
+    return "" if any(word in command for command in commands for word in _COMMANDS) else None
 
 
 def _said(tool: OfferedTool, text: str) -> dict[str, Any]:

@@ -25,11 +25,8 @@ _ABSOLUTE = re.compile(r"\babsolute\b", re.IGNORECASE)
 
 def wanted_form(tool: OfferedTool, parameter: str, schema: Mapping[str, Any]) -> Form:
     """The form of path that a parameter asks for: by its own description, else by its name, else by the tool's."""
-    for text in (
-        str(schema.get("description") or ""),
-        parameter if "absolute" in plain(parameter) else "",
-        tool.description,
-    ):
+    by_name = "absolute" if "absolute" in plain(parameter) else ""
+    for text in (str(schema.get("description") or ""), by_name, tool.description):
         form = _form(text)
         if form is not None:
             return form

@@ -80,6 +80,8 @@ def _checks_document(case: Case, texts: Texts) -> dict[str, Any]:
     document: dict[str, Any] = {"checks": [_check(check, texts) for check in case.checks]}
     if case.description:
         document["about"] = texts.add(case.description)
+    if case.attribution is not None:
+        document["whose"] = texts.add(f"Attributed to: {case.attribution} ({case.evidence})")
     return document
 
 

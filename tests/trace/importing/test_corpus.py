@@ -44,7 +44,7 @@ def test_tau_bench_gives_the_published_row(corpus_dir: Path) -> None:
     assert [round(value, 3) for value in hat] == [0.420, 0.273, 0.220, 0.200]
     assert len(steps_of(runs)) == 2454
     calls = calls_of(runs)
-    assert (len(calls), sum(call.executed for call in calls)) == (1164, 1164)
+    assert (len(calls), sum(call.executed is True for call in calls)) == (1164, 1164)
     assert all(run.facts["reference_calls"] is not None for run in runs)
 
 

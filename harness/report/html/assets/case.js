@@ -38,6 +38,7 @@ function caseView(number) {
   const many = run && run.lanes.some((lane) => lane.steps.some((step) => step.calls));
   const view = el("div", { class: "behind" },
     found.about === undefined ? "" : el("p", { class: "description" }, whole(found.about)),
+    found.whose === undefined ? "" : el("p", { class: "description" }, whole(found.whose)),
     checksView(found.checks),
     run ? factsView(run) : "",
     run ? run.lanes.map((lane, place) => laneView(lane, run, `case-${number}-lane-${place}`)) : "",

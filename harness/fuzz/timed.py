@@ -1,0 +1,76 @@
+"""Examples played with an eye on the clock: what does not end is left behind, and the next one begins afresh."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+
+from harness.fuzz.examples import Example
+from harness.fuzz.playing import Played, Stage
+from harness.scenario.ending import leave_behind
+from harness.scenario.target import Target
+
+
+class TimedStage:
+    """A stage in a thread of its own. ``play`` gives None for an example that did not end within ``seconds``."""
+
+    def __init__(self, target: Target, seconds: float) -> None:
+        self._target = target
+        self._seconds = seconds
+        self._worker: _Worker | None = None
+
+    def play(self, example: Example, seconds: float | None = None) -> Played | None:
+        """What was seen of the example; raises what `Stage.play` raises."""
+        if self._worker is None:
+            self._worker = _Worker(Stage(self._target))
+        found = self._worker.play(example, seconds or self._seconds)
+        if found is None:
+            self._worker.abandon()
+            self._worker = None
+            return None
+        if isinstance(found, BaseException):
+            raise found
+        return found
+
+    def close(self) -> None:
+        """End the thread and remove its folder."""
+        if self._worker is not None:
+            self._worker.end()
+            self._worker = None
+
+
+class _Worker:
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._wanted: queue.SimpleQueue[Example | None] = queue.SimpleQueue()
+        self._found: queue.SimpleQueue[Played | BaseException] = queue.SimpleQueue()
+        self._before = set(threading.enumerate())
+        self._thread = threading.Thread(target=self._work, name="harness-fuzz", daemon=True)
+        self._thread.start()
+
+    def play(self, example: Example, seconds: float) -> Played | BaseException | None:
+        self._wanted.put(example)
+        try:
+            return self._found.get(timeout=seconds)
+        except queue.Empty:
+            return None
+
+    def end(self) -> None:
+        self._wanted.put(None)
+        self._thread.join()
+        self._stage.close()
+
+    def abandon(self) -> None:
+        """Ask the thread, and those that it has started, to stop."""
+        self._wanted.put(None)
+        leave_behind(self._before)
+        self._stage.close()
+
+    def _work(self) -> None:
+        done: Callable[[Played | BaseException], None] = self._found.put
+        while (example := self._wanted.get()) is not None:
+            try:
+                done(self._stage.play(example))
+            except BaseException as error:  # noqa: BLE001  raised again by whoever asked
+                done(error)

@@ -1,0 +1,150 @@
+"""What a fuzz run came to: for a person at a terminal, as Markdown, and as one JSON document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from harness.files import write_text_atomically
+from harness.fuzz.coverage import OUTCOMES
+from harness.fuzz.examples import Example
+from harness.fuzz.findings import title_of
+from harness.fuzz.fuzzer import Finding, FuzzReport
+from harness.judge.verdict import Verdict
+from harness.report.counts import counted
+from harness.report.text import one_line, visible
+
+_LONGEST = 160
+
+
+@dataclass(frozen=True)
+class FuzzResult:
+    """A run of the fuzzer on a target, and the scenarios in which its findings were saved."""
+
+    target: str
+    seed: int
+    report: FuzzReport
+    saved: Sequence[Path | None]
+
+    @property
+    def verdict(self) -> Verdict:
+        """FAIL with findings; INCONCLUSIVE where nothing was called; else PASS."""
+        if self.report.findings:
+            return Verdict.FAIL
+        return Verdict.PASS if self.report.coverage.calls else Verdict.INCONCLUSIVE
+
+    def document(self) -> dict[str, Any]:
+        """As ``harness fuzz --json`` prints it; the same for the same seed and number of examples."""
+        coverage = self.report.coverage
+        return {
+            "target": self.target,
+            "seed": self.seed,
+            "examples": coverage.examples,
+            "calls": coverage.calls,
+            "interrupted": self.report.interrupted,
+            "findings": [
+                self._finding(finding, path) for finding, path in zip(self.report.findings, self.saved, strict=True)
+            ],
+            "coverage": [
+                {"of": axis, "family": family, "tried": tried, **by} for axis, family, tried, by in coverage.rows()
+            ],
+            "programs_refused": dict(sorted(coverage.started.items())),
+            "verdict": self.verdict,
+        }
+
+    @staticmethod
+    def _finding(finding: Finding, path: Path | None) -> dict[str, Any]:
+        return {
+            "oracle": finding.breach.invariant,
+            "what": visible(finding.breach.text),
+            "rule": title_of(finding),
+            "place": finding.breach.place,
+            "first_example": finding.number,
+            "times": finding.times,
+            "families": list(finding.families),
+            "calls": [
+                {"tool": call.name, "arguments": None if call.arguments is None else visible(call.arguments)}
+                for turn in finding.example.turns
+                for call in turn.calls
+            ],
+            "scenario": None if path is None else path.as_posix(),
+        }
+
+
+def print_fuzz(result: FuzzResult, console: Console, *, quiet: bool = False) -> None:
+    """Print coverage and findings, and a last line with verdict and counts."""
+    if not quiet:
+        _print_coverage(result, console)
+    for finding, path in zip(result.report.findings, result.saved, strict=True):
+        console.print(Text(f"{finding.breach.invariant}: {one_line(finding.breach.text)}", "bold red"), soft_wrap=True)
+        for line in calls_of(finding.example):
+            console.print(Text(f"  {line}"), soft_wrap=True)
+        where = "no scenario can hold it" if path is None else str(path)
+        seen = f"seen {finding.times} times, first in example {finding.number}"
+        console.print(Text(f"  {seen}, by {', '.join(finding.families)}: {where}", "dim"), soft_wrap=True)
+    coverage = result.report.coverage
+    for program, times in sorted(coverage.started.items()):
+        console.print(Text(f"not started: {one_line(program)} ({counted(times, 'time')})", "yellow"), soft_wrap=True)
+    style = {Verdict.PASS: "green", Verdict.FAIL: "bold red"}.get(result.verdict, "yellow")
+    found = counted(len(result.report.findings), "finding")
+    line = f"  {counted(coverage.examples, 'example')}, {counted(coverage.calls, 'call')}: {found}"
+    if result.report.interrupted:
+        line += " before it was interrupted"
+    console.print(Text.assemble((result.verdict, style), line), soft_wrap=True)
+
+
+def calls_of(example: Example) -> list[str]:
+    """The calls of an example, a line each."""
+    return [
+        f"{one_line(str(call.name))}({one_line(call.arguments or '', _LONGEST)})" + (" [cut]" if turn.cut else "")
+        for turn in example.turns
+        for call in turn.calls
+    ]
+
+
+def fuzz_markdown(result: FuzzResult) -> str:
+    """The report as Markdown."""
+    coverage = result.report.coverage
+    counts = (coverage.examples, "example"), (coverage.calls, "call"), (len(result.report.findings), "finding")
+    summary = ", ".join(counted(count, what) for count, what in counts)
+    lines = [
+        f"# harness fuzz {result.target}",
+        "",
+        f"**{result.verdict}**: {summary} (seed {result.seed}).",
+        "",
+    ]
+    for finding, path in zip(result.report.findings, result.saved, strict=True):
+        lines += [f"## {finding.breach.invariant}", "", f"{title_of(finding)} {_code(finding.breach.text)}", ""]
+        lines += ["```text", *calls_of(finding.example), "```", ""]
+        where = "no scenario can hold it" if path is None else f"`{path.as_posix()}`"
+        lines += [f"Seen {finding.times} times, by {', '.join(finding.families)}: {where}.", ""]
+    lines += ["## Coverage", "", f"| of | family | tried | {' | '.join(OUTCOMES)} |", "|---|---|---|---|---|---|"]
+    for axis, family, tried, by in coverage.rows():
+        lines.append(f"| {axis} | {family} | {tried} | {' | '.join(str(by[outcome]) for outcome in OUTCOMES)} |")
+    return "\n".join(lines) + "\n"
+
+
+def write_fuzz(result: FuzzResult, folder: Path) -> Path:
+    """Write ``report.md`` into the folder; its path."""
+    path = folder / "report.md"
+    write_text_atomically(path, fuzz_markdown(result))
+    return path
+
+
+def _print_coverage(result: FuzzResult, console: Console) -> None:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in ("of", "family", "tried", *OUTCOMES):
+        table.add_column(name, justify="left" if name in ("of", "family") else "right")
+    for axis, family, tried, by in result.report.coverage.rows():
+        table.add_row(axis, family, f"{tried:,}", *(f"{by[outcome]:,}" for outcome in OUTCOMES))
+    console.print(table)
+
+
+def _code(text: str) -> str:
+    return "`" + one_line(text).replace("`", "'") + "`"

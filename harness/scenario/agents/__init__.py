@@ -1,0 +1,1 @@
+"""What asks: the built-in pipeline, a Python callable, a command line."""

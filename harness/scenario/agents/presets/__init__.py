@@ -1,0 +1,1 @@
+"""Presets of real agents, as data: how each is configured, started and installed, one TOML file an agent."""

@@ -1,0 +1,62 @@
+"""Work that has to come to its end in time: done in a thread of its own, which is left behind where it does not."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable
+from concurrent.futures import thread as pools
+from typing import TypeVar
+
+from harness.errors import HarnessError
+from harness.scenario.guard import release
+
+_T = TypeVar("_T")
+
+_left_behind: list[threading.Thread] = []
+
+
+class EndlessError(HarnessError):
+    """Something did not end in time."""
+
+
+def within(seconds: float, work: Callable[[], _T]) -> _T:
+    """What ``work`` gives or raises. Raises EndlessError where it takes longer; its threads are asked to stop."""
+    results: list[_T] = []
+    errors: list[BaseException] = []
+
+    def do() -> None:
+        try:
+            results.append(work())
+        except BaseException as error:  # noqa: BLE001  raised again by whoever waits
+            errors.append(error)
+
+    before = set(threading.enumerate())
+    thread = threading.Thread(target=do, name="harness-timed", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if thread.is_alive():
+        leave_behind(before)
+        raise EndlessError(f"it did not end within {seconds:g} s")
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+def leave_behind(before: set[threading.Thread]) -> None:
+    """Ask all threads to stop that were not there ``before``; one that waits for a lock never does.
+
+    A guarded block that they are in holds no longer: it would hold for everything that comes after them.
+    """
+    release()
+    for thread in set(threading.enumerate()) - before:
+        _left_behind.append(thread)
+        if thread.ident is not None:
+            # SystemExit is raised in the thread as soon as it runs Python code again.
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit))
+
+
+def is_held_up() -> bool:
+    """Whether threads that were left behind would keep this process from ending; those of pools do, daemons or not."""
+    pooled = getattr(pools, "_threads_queues", {})
+    return any(thread.is_alive() and (not thread.daemon or thread in pooled) for thread in _left_behind)
