@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 from harness.fuzz.examples import Example
 from harness.fuzz.playing import Played, Stage
@@ -69,8 +70,9 @@ class _Worker:
 
     def _work(self) -> None:
         done: Callable[[Played | BaseException], None] = self._found.put
-        while (example := self._wanted.get()) is not None:
-            try:
-                done(self._stage.play(example))
-            except BaseException as error:  # noqa: BLE001  raised again by whoever asked
-                done(error)
+        with suppress(SystemExit):  # what asks it to stop may come when the example has ended by itself
+            while (example := self._wanted.get()) is not None:
+                try:
+                    done(self._stage.play(example))
+                except BaseException as error:  # noqa: BLE001  raised again by whoever asked
+                    done(error)

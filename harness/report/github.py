@@ -79,14 +79,20 @@ def silenced(
 def _annotation(kind: str, case: Case, name: str, root: Path) -> str:
     properties = {"title": f"{case.verdict}: {name}"}
     if case.path:
-        path = Path(case.path).resolve()
-        shown = path.relative_to(root.resolve()) if path.is_relative_to(root.resolve()) else path
-        properties = {"file": shown.as_posix(), "line": str(case.line or 1), **properties}
+        properties = {"file": _in_checkout(Path(case.path), root), "line": str(case.line or 1), **properties}
     message = one_line(case.first_line, 1000) or str(case.verdict)
     if case.attribution is not None:
         message += f" [{case.attribution}]"
     told = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
     return f"::{kind} {told}::{_data(message)}"
+
+
+def _in_checkout(path: Path, root: Path) -> str:
+    try:
+        full = path.resolve()
+    except ValueError:  # no file system has such a name; it is told as it is
+        return path.as_posix()
+    return (full.relative_to(root.resolve()) if full.is_relative_to(root.resolve()) else full).as_posix()
 
 
 def _data(text: str) -> str:

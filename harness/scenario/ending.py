@@ -6,6 +6,7 @@ import ctypes
 import threading
 from collections.abc import Callable
 from concurrent.futures import thread as pools
+from contextlib import suppress
 from typing import TypeVar
 
 from harness.errors import HarnessError
@@ -26,10 +27,11 @@ def within(seconds: float, work: Callable[[], _T]) -> _T:
     errors: list[BaseException] = []
 
     def do() -> None:
-        try:
-            results.append(work())
-        except BaseException as error:  # noqa: BLE001  raised again by whoever waits
-            errors.append(error)
+        with suppress(SystemExit):  # what asks it to stop may come when the work has ended by itself
+            try:
+                results.append(work())
+            except BaseException as error:  # noqa: BLE001  raised again by whoever waits
+                errors.append(error)
 
     before = set(threading.enumerate())
     thread = threading.Thread(target=do, name="harness-timed", daemon=True)

@@ -34,9 +34,15 @@ def test_a_file_elsewhere_is_named_in_full_and_a_case_without_one_has_no_place()
     assert nowhere == "::error title=FAIL%3A d::it differs [agent]"
 
 
+@pytest.mark.parametrize("path", ["\ud800.yaml", "a\0.yaml"])
+def test_a_path_that_no_file_can_have_is_told_as_it_is(path: str) -> None:
+    (line,) = case_annotations([case(path=path)], ROOT)
+    assert line.startswith("::error file=")
+
+
 @given(st.lists(st.tuples(TEXTS, TEXTS, TEXTS), min_size=1, max_size=4))
 def test_no_text_makes_a_second_command_or_property(texts: list[tuple[str, str, str]]) -> None:
-    cases = [case(name, line=line, path=path.replace("\0", "")) for name, line, path in texts]
+    cases = [case(name, line=line, path=path) for name, line, path in texts]
     for line in case_annotations(cases, ROOT):
         assert "\n" not in line
         assert "\r" not in line
