@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from harness.fuzz.examples import Example
 from harness.fuzz.playing import Played, Stage
-from harness.scenario.ending import leave_behind
+from harness.scenario.ending import Abandoned, leave_behind
 from harness.scenario.target import Target
 
 
@@ -65,12 +65,12 @@ class _Worker:
     def abandon(self) -> None:
         """Ask the thread, and those that it has started, to stop."""
         self._wanted.put(None)
-        leave_behind(self._before)
+        leave_behind(self._thread, self._before)
         self._stage.close()
 
     def _work(self) -> None:
         done: Callable[[Played | BaseException], None] = self._found.put
-        with suppress(SystemExit):  # what asks it to stop may come when the example has ended by itself
+        with suppress(Abandoned):  # what asks it to stop may come when the example has ended by itself
             while (example := self._wanted.get()) is not None:
                 try:
                     done(self._stage.play(example))

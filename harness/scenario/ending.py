@@ -17,6 +17,13 @@ _T = TypeVar("_T")
 _left_behind: list[threading.Thread] = []
 
 
+class Abandoned(BaseException):
+    """Raised in a thread whose work is waited for no longer.
+
+    Not SystemExit: an executor takes that for a tool's failure and goes on with the next call.
+    """
+
+
 class EndlessError(HarnessError):
     """Something did not end in time."""
 
@@ -27,7 +34,7 @@ def within(seconds: float, work: Callable[[], _T]) -> _T:
     errors: list[BaseException] = []
 
     def do() -> None:
-        with suppress(SystemExit):  # what asks it to stop may come when the work has ended by itself
+        with suppress(Abandoned):  # what asks it to stop may come when the work has ended by itself
             try:
                 results.append(work())
             except BaseException as error:  # noqa: BLE001  raised again by whoever waits
@@ -38,15 +45,15 @@ def within(seconds: float, work: Callable[[], _T]) -> _T:
     thread.start()
     thread.join(seconds)
     if thread.is_alive():
-        leave_behind(before)
+        leave_behind(thread, before)
         raise EndlessError(f"it did not end within {seconds:g} s")
     if errors:
         raise errors[0]
     return results[0]
 
 
-def leave_behind(before: set[threading.Thread]) -> None:
-    """Ask all threads to stop that were not there ``before``; one that waits for a lock never does.
+def leave_behind(worker: threading.Thread, before: set[threading.Thread]) -> None:
+    """Stop ``worker``, and ask all others that were not there ``before``; one that waits for a lock never does.
 
     A guarded block that they are in holds no longer: it would hold for everything that comes after them.
     """
@@ -54,8 +61,9 @@ def leave_behind(before: set[threading.Thread]) -> None:
     for thread in set(threading.enumerate()) - before:
         _left_behind.append(thread)
         if thread.ident is not None:
-            # SystemExit is raised in the thread as soon as it runs Python code again.
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit))
+            # It is raised in the thread as soon as that runs Python code again; SystemExit ends any thread in silence.
+            reason = Abandoned if thread is worker else SystemExit
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(reason))
 
 
 def is_held_up() -> bool:
