@@ -41,6 +41,7 @@ class Handler(BaseHTTPRequestHandler):
     """Answers everything, packed when asked under /gzip, with headers that must not be kept."""
 
     def do_GET(self) -> None:
+        self.server.served += 1  # type: ignore[attr-defined]  # before the answer: who has it may look at once
         body = gzip.compress(ANSWER, mtime=0) if "gzip" in self.path else ANSWER
         self.send_response(200)
         if "gzip" in self.path:
@@ -51,7 +52,6 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
-        self.server.served += 1  # type: ignore[attr-defined]
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
