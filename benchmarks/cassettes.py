@@ -7,7 +7,6 @@ times depend on the machine.
 
 from __future__ import annotations
 
-import gc
 import json
 import random
 import statistics
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import vcr
+from timing import best
 from vcr import matchers
 from vcr.cassette import Cassette as StockCassette
 from vcr.errors import CannotOverwriteExistingCassetteException
@@ -231,17 +231,6 @@ def stock_request(request: Request) -> StockRequest:
 
 
 # --- the table --------------------------------------------------------------------------------------------------------
-
-
-def best(run: Callable[[], object], times: int) -> float:
-    """The shortest of some runs: what disturbs a measurement only adds to it."""
-    taken = []
-    for _ in range(times):
-        gc.collect()
-        start = time.perf_counter()
-        run()
-        taken.append(time.perf_counter() - start)
-    return min(taken)
 
 
 def peak(run: Callable[[], object]) -> float:

@@ -9,15 +9,14 @@ machine.
 
 from __future__ import annotations
 
-import gc
 import json
-import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 import httpx2
 import openai
+from timing import best
 
 from harness.play.client import openai_client
 from harness.wire.chat import ModelTurn
@@ -108,17 +107,6 @@ def openai_helper(reads: Sequence[bytes]) -> str:
 
 
 # --- the tables
-
-
-def best(run: Callable[[], object], times: int) -> float:
-    """The shortest of some runs: what disturbs a measurement only adds to it."""
-    taken = []
-    for _ in range(times):
-        gc.collect()
-        start = time.perf_counter()
-        run()
-        taken.append(time.perf_counter() - start)
-    return min(taken)
 
 
 def conforming_table() -> None:

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Literal
 
 from harness.cassette import own
+from harness.cassette.dialects.looks import looks_like_cassette
 from harness.errors import InputError
 
 Kind = Literal["scenario", "replay"]
 
 _PLAIN_SUFFIXES = (".yaml", ".yml", ".json", own.SUFFIX)
 _SUFFIXES = (*_PLAIN_SUFFIXES, *(f"{suffix}.gz" for suffix in _PLAIN_SUFFIXES))
-_CASSETTE = re.compile(rb'^(?:interactions|http_interactions):|"(?:http_)?interactions"\s*:', re.MULTILINE)
 _SCENARIO = re.compile(rb"^(?:player|prompt|expect):", re.MULTILINE)
 
 
@@ -66,12 +66,10 @@ def collect(paths: Sequence[Path], kinds: Iterable[Kind] = ("scenario", "replay"
 
 
 def _kind(path: Path) -> Kind | None:
-    if path.name.endswith((".gz", own.SUFFIX)):
+    if looks_like_cassette(path):
         return "replay"
     try:
         text = path.read_bytes()
     except OSError:
         return None
-    if _CASSETTE.search(text):
-        return "replay"
     return "scenario" if _SCENARIO.search(text) and not path.name.endswith(".json") else None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +13,7 @@ from harness.cassette.dialects import load_cassette
 from harness.errors import InputError
 from harness.measure.task import SYSTEM_ROLES, Session, read_tasks, role_of
 from harness.pipeline.registry import ToolRegistry
+from harness.scenario.functions import user_object
 from harness.trace.folder import load_run
 from harness.wire.exchange import Exchange, Request, Response
 
@@ -52,23 +51,16 @@ def read_file(path: Path, name: str = "") -> Source:
     return read_tasks(cassette.exchanges, name, cassette.dialect)
 
 
+def _made(found: Any) -> Any:
+    return found() if callable(found) and not isinstance(found, ToolRegistry) else found
+
+
 def read_registry(name: str) -> Definitions:
     """The definitions of the ToolRegistry that ``module:attribute`` names, or that calling it gives.
 
     The module is looked for in the working folder first. Raises InputError where there is none, or its import fails.
     """
-    module_name, _, attribute = name.partition(":")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        value: Any = importlib.import_module(module_name)
-        for part in attribute.split("."):
-            value = getattr(value, part)
-        if callable(value) and not isinstance(value, ToolRegistry):
-            value = value()
-    except Exception as error:  # it is the user's code that runs here
-        raise InputError(f"cannot be used: {type(error).__name__}: {error}", where=name) from error
+    value = user_object(name, _made)
     if isinstance(value, ToolRegistry):
         return Definitions(name, value.get_openai_tools())
     raise InputError(

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from harness.plugin.settings import project_of
+
 if TYPE_CHECKING:
     from harness.judge.verdict import Case
 
@@ -59,7 +61,7 @@ class ScenarioItem(pytest.Item):
         from harness.judge.verdict import Verdict  # noqa: PLC0415  collecting needs none of this
         from harness.plugin.texts import failure_text  # noqa: PLC0415
 
-        cases = _judged(self.path, self.config.rootpath)
+        cases = _judged(self.path, self.config)
         texts = [
             (f"{case.name}: " if len(cases) > 1 else "") + failure_text(case)
             for case in cases
@@ -73,16 +75,15 @@ class ScenarioItem(pytest.Item):
         return self.path, 0, f"scenario {self.name}"
 
 
-def _judged(path: Path, root: Path) -> list[Case]:
+def _judged(path: Path, config: pytest.Config) -> list[Case]:
     """The cases of a scenario, one for each variant, under the project's settings for misses and drift."""
     import os  # noqa: PLC0415
     from dataclasses import replace  # noqa: PLC0415
 
-    from harness.configuration import load_configuration  # noqa: PLC0415
     from harness.judge.suite import collect, judge_all  # noqa: PLC0415
     from harness.scenario.policy import ReplayPolicy  # noqa: PLC0415
 
-    project = load_configuration(root)
+    project = project_of(config)
     policy = ReplayPolicy.parse(
         ",".join(project.allow_drift or ()),
         project.on_miss or "stop",

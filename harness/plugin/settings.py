@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from harness.configuration import Configuration
     from harness.plugin.host import PlayerHost
     from harness.plugin.ledger import Ledger
     from harness.plugin.use import CassetteUse
@@ -23,6 +24,7 @@ HOST: pytest.StashKey[PlayerHost] = pytest.StashKey()
 PASSED: pytest.StashKey[int] = pytest.StashKey()
 """How many requests a test that has passed had sent."""
 LEDGER: pytest.StashKey[Ledger] = pytest.StashKey()
+PROJECT: pytest.StashKey[Configuration] = pytest.StashKey()
 LEFT_OUT: pytest.StashKey[bool] = pytest.StashKey()
 """Whether tests were deselected, or the run stopped before it came to them."""
 WORKER_KEY = "harness_cassettes"
@@ -58,13 +60,6 @@ class Settings:
     @classmethod
     def of(cls, config: pytest.Config) -> Settings:
         """The settings of a run, with the secrets of ``[tool.harness]``; raises UsageError for a value that is none."""
-        from harness.configuration import load_configuration  # noqa: PLC0415
-        from harness.errors import InputError  # noqa: PLC0415
-
-        try:
-            project = load_configuration(config.rootpath)
-        except InputError as error:
-            raise pytest.UsageError(str(error)) from error
         folder = config.getini("harness_cassette_dir")
         unused = config.getoption("--cassette-unused") or config.getini("harness_cassette_unused") or FAIL
         if unused not in UNUSED:
@@ -74,5 +69,18 @@ class Settings:
             config.getoption("--cassette-upstream") or config.getini("harness_cassette_upstream") or None,
             unused,
             config.rootpath / folder if folder else None,
-            (*config.getini("harness_cassette_secrets"), *(project.secrets or ())),
+            (*config.getini("harness_cassette_secrets"), *(project_of(config).secrets or ())),
         )
+
+
+def project_of(config: pytest.Config) -> Configuration:
+    """What ``[tool.harness]`` of the root folder says, read once; raises UsageError where it cannot be used."""
+    from harness.configuration import load_configuration  # noqa: PLC0415
+    from harness.errors import InputError  # noqa: PLC0415
+
+    if PROJECT not in config.stash:
+        try:
+            config.stash[PROJECT] = load_configuration(config.rootpath)
+        except InputError as error:
+            raise pytest.UsageError(str(error)) from error
+    return config.stash[PROJECT]

@@ -16,7 +16,8 @@ from harness.report.compare_tables import headline, remarks, sections
 from harness.report.files import write_page
 from harness.report.frame_files import demand_pyarrow, write_frames
 from harness.report.markdown import inline
-from harness.report.sections import print_line, print_section, section_markdown
+from harness.report.printing import print_line
+from harness.report.sections import print_section, section_markdown
 from harness.report.text import one_line
 
 _LINE = 600

@@ -13,6 +13,7 @@ import pandas as pd
 
 from harness.judge.comparison import RATES, RESOURCES, Comparison
 from harness.measure.trial import TrialFigures
+from harness.report.text import encodable
 
 _FLOATS = frozenset({
     "cost_usd", "duration_s", "interval_low", "interval_high", "difference", "p_value", "p_adjusted",
@@ -157,13 +158,9 @@ def _frame(
     for name in columns:
         values = [row[name] for row in rows]
         if name in texts:
-            series[name] = pd.Series([None if value is None else _encodable(value) for value in values], dtype="str")
+            series[name] = pd.Series([None if value is None else encodable(value) for value in values], dtype="str")
         elif name in _BOOLS:
             series[name] = pd.Series(values, dtype="boolean")
         else:
             series[name] = pd.Series(values, dtype="Float64" if name in floats or name in _FLOATS else "Int64")
     return pd.DataFrame(series)
-
-
-def _encodable(text: str) -> str:
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -10,6 +10,7 @@ from harness.cassette.linting import Finding, Severity
 from harness.judge.lint import Checked
 from harness.judge.verdict import Verdict
 from harness.report.counts import counted
+from harness.report.printing import print_line
 from harness.report.text import one_line
 
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow"}
@@ -34,18 +35,18 @@ def print_findings(checked: Checked, console: Console, *, quiet: bool = False) -
                 line = (
                     f"{finding.severity:<7}  {one_line(file)}  {_place(finding)}  {_what(finding)}  ({_todo(finding)})"
                 )
-                _print(console, Text(line))
+                print_line(console, Text(line))
     looked = [counted(checked.cassettes, "cassette"), counted(checked.exchanges, "exchange")]
     if checked.scenarios:
         looked.insert(0, counted(checked.scenarios, "scenario"))
     found = ", ".join([counted(checked.count(severity), severity.value) for severity in Severity])
     verdict = checked.verdict
     line = f"{', '.join(looked)}: {found}" if verdict is not Verdict.INCONCLUSIVE else "nothing was collected"
-    _print(console, Text.assemble((verdict, _VERDICT_STYLES.get(verdict, "yellow")), "  ", line))
+    print_line(console, Text.assemble((verdict, _VERDICT_STYLES.get(verdict, "yellow")), "  ", line))
 
 
 def _print_table(file: str, findings: list[Finding], console: Console) -> None:
-    _print(console, Text(one_line(file), "bold"))
+    print_line(console, Text(one_line(file), "bold"))
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold", max_width=max(console.width // 3, 20))
@@ -68,11 +69,3 @@ def _what(finding: Finding) -> str:
 
 def _todo(finding: Finding) -> str:
     return one_line(finding.todo, 500)
-
-
-def _print(console: Console, text: Text) -> None:
-    try:
-        text.plain.encode(console.encoding)
-    except UnicodeEncodeError:
-        text = Text(text.plain.encode(console.encoding, "backslashreplace").decode(console.encoding))
-    console.print(text, soft_wrap=True)

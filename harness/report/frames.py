@@ -12,6 +12,7 @@ import pandas as pd
 
 from harness.judge.verdict import Case
 from harness.report.checks import not_passed
+from harness.report.text import encodable
 
 _CASE_COLUMNS = ("name", "kind", "path", "verdict", "first_line", "checks", "failed_checks")
 _CHECK_COLUMNS = ("case", "name", "kind", "path", "check", "verdict", "where", "message", "expected", "actual")
@@ -64,7 +65,7 @@ def _fact_columns(facts: Sequence[Mapping[str, object]]) -> dict[str, str]:
     columns: dict[str, str] = {}
     taken = set(_CASE_COLUMNS)
     for key in dict.fromkeys(key for each in facts for key in each):
-        column = _encodable(key)
+        column = encodable(key)
         while column in taken:
             column = f"fact_{column}"
         taken.add(column)
@@ -73,7 +74,7 @@ def _fact_columns(facts: Sequence[Mapping[str, object]]) -> dict[str, str]:
 
 
 def _text(values: Sequence[str]) -> pd.Series[Any]:
-    return pd.Series([_encodable(str(value)) for value in values], dtype="str")
+    return pd.Series([encodable(str(value)) for value in values], dtype="str")
 
 
 def _numbers(values: Sequence[int]) -> pd.Series[Any]:
@@ -85,17 +86,13 @@ def _facts(values: Sequence[object]) -> pd.Series[Any]:
     present = [value for value in values if value is not None]
     kinds = {type(value) for value in present}
     if present and all(isinstance(value, str) for value in present):
-        return pd.Series([None if value is None else _encodable(str(value)) for value in values], dtype="str")
+        return pd.Series([None if value is None else encodable(str(value)) for value in values], dtype="str")
     if kinds == {bool}:
         return pd.Series(values, dtype="boolean")
     if kinds and kinds <= {int, float} and all(_fits(value) for value in present):
         return pd.Series(values, dtype="Int64" if kinds == {int} else "Float64")
-    return pd.Series([_encodable(value) if isinstance(value, str) else value for value in values], dtype="object")
+    return pd.Series([encodable(value) if isinstance(value, str) else value for value in values], dtype="object")
 
 
 def _fits(value: object) -> bool:
     return isinstance(value, float) or (isinstance(value, int) and -(2**63) <= value < 2**63)
-
-
-def _encodable(text: str) -> str:
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")

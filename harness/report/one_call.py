@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.pipeline.decision import Decision
+from harness.report.printing import print_line, printable
 from harness.report.text import one_line, shortened, visible
 from harness.scenario.one_call import OneCall
 
@@ -24,13 +25,13 @@ def print_call(call: OneCall, console: Console) -> None:
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in _rows(call):
-        table.add_row(Text(name, "bold"), _encodable(value, console))
+        table.add_row(Text(name, "bold"), printable(value, console))
     if console.is_terminal:
         console.print(table)
         return
     for name, value in _rows(call):
         line = Text.assemble(f"{name:<13}", value)
-        console.print(_encodable(line, console), soft_wrap=True)
+        print_line(console, line)
 
 
 def _rows(call: OneCall) -> list[tuple[str, Text]]:
@@ -110,11 +111,3 @@ def _observation(call: OneCall) -> str:
     if call.dry_run:
         return "none in a dry run"
     return visible(shortened(call.answer.observation, _OBSERVATION_CHARACTERS))
-
-
-def _encodable(text: Text, console: Console) -> Text:
-    try:
-        text.plain.encode(console.encoding)
-    except UnicodeEncodeError:
-        return Text(text.plain.encode(console.encoding, "backslashreplace").decode(console.encoding))
-    return text

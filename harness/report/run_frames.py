@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from harness.measure.spending import Spending
-from harness.report.text import value_text
+from harness.report.text import encodable, value_text
 from harness.trace.run import CallRecord, Lane, Run, Step
 
 _TEXT, _FLAG, _SHARE = "str", "boolean", "Float64"
@@ -168,5 +168,4 @@ def _frame(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, str]) -> pd.
 
 
 def _plain(value: object) -> object:
-    """Texts without lone surrogates, which Arrow-backed frames cannot hold."""
-    return value.encode("utf-8", "backslashreplace").decode("utf-8") if isinstance(value, str) else value
+    return encodable(value) if isinstance(value, str) else value

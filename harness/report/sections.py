@@ -12,6 +12,7 @@ from rich.text import Text
 
 from harness.report.counts import counted
 from harness.report.markdown import inline
+from harness.report.printing import print_line
 from harness.report.text import one_line
 
 
@@ -94,12 +95,3 @@ def _print_lines(section: Section, rows: list[tuple[str, ...]], console: Console
             space = " " * (width - cell_len(cell))
             cells.append(cell + space if number < section.left else space + cell)
         print_line(console, Text("  ".join(cells).rstrip()))
-
-
-def print_line(console: Console, text: Text) -> None:
-    """Print a text on one line, what the console's encoding lacks as escapes."""
-    try:
-        text.plain.encode(console.encoding)
-    except UnicodeEncodeError:
-        text = Text(text.plain.encode(console.encoding, "backslashreplace").decode(console.encoding))
-    console.print(text, soft_wrap=True)

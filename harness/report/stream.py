@@ -10,6 +10,7 @@ from rich.text import Text
 
 from harness.judge.stream import ReadAnswer
 from harness.report.counts import counted
+from harness.report.printing import print_line
 from harness.report.text import one_line, value_text
 from harness.wire.chat import Anomaly, ModelTurn
 from harness.wire.deltas import Delta
@@ -28,10 +29,10 @@ def print_answer(answer: ReadAnswer, console: Console, *, quiet: bool = False) -
     """
     if answer.layers is not None and not quiet:
         for line in _event_lines(answer.layers):
-            _print(console, line)
+            print_line(console, line)
         console.print()
     for line in _message_lines(answer):
-        _print(console, line)
+        print_line(console, line)
 
 
 def _event_lines(layers: StreamLayers) -> Iterator[Text]:
@@ -105,11 +106,3 @@ def _places(found: Sequence[Anomaly]) -> str:
 
 def _anomaly_text(anomaly: Anomaly) -> str:
     return f"{anomaly.code}: {one_line(anomaly.detail)}" if anomaly.detail else anomaly.code
-
-
-def _print(console: Console, text: Text) -> None:
-    try:
-        text.plain.encode(console.encoding)
-    except UnicodeEncodeError:
-        text = Text(text.plain.encode(console.encoding, "backslashreplace").decode(console.encoding))
-    console.print(text, soft_wrap=True)

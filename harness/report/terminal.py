@@ -15,6 +15,7 @@ from harness.judge.verdict import Case, Check, Verdict, overall
 from harness.report.checks import is_told, not_passed
 from harness.report.counts import counted, counts_line, total_facts, verdict_counts
 from harness.report.names import folder, labels
+from harness.report.printing import print_line, printable
 from harness.report.text import contrast, one_line
 
 MANY_CASES = 40
@@ -52,12 +53,12 @@ def print_cases(cases: Sequence[Case], console: Console, *, quiet: bool = False)
     for case, name in bad[:CASES_IN_FULL]:
         _print_case(case, name, console)
     for case, name in bad[CASES_IN_FULL:]:
-        _print(console, _heading(case, name, one_line(case.first_line, 1000)))
+        print_line(console, _heading(case, name, one_line(case.first_line, 1000)))
     if len(bad) > CASES_IN_FULL:
         console.print()
     verdict = overall(cases)
     line = counts_line(verdict_counts(cases)) if cases else "nothing was collected"
-    _print(console, Text.assemble((verdict, _STYLES[verdict]), "  ", line))
+    print_line(console, Text.assemble((verdict, _STYLES[verdict]), "  ", line))
 
 
 def _rows(cases: Sequence[Case], names: Sequence[str]) -> list[_Row]:
@@ -97,7 +98,7 @@ def _table(rows: Sequence[_Row], console: Console) -> Table:
     table.add_column("what", overflow="fold")
     for row in rows:
         cells = Text(row.verdict, _STYLES[row.verdict]), Text(row.case), Text(row.what)
-        table.add_row(*(_encodable(cell, console) for cell in cells))
+        table.add_row(*(printable(cell, console) for cell in cells))
     return table
 
 
@@ -107,23 +108,23 @@ def _print_lines(rows: Sequence[_Row], console: Console) -> None:
     for row in rows:
         case = row.case + " " * (width - cell_len(row.case))
         line = f"{row.verdict:<{_VERDICT_CELLS}}  {case}  {row.what}"
-        _print(console, Text(line))
+        print_line(console, Text(line))
 
 
 def _print_case(case: Case, name: str, console: Console) -> None:
     place = one_line(case.path) if case.path and case.path not in name else ""
-    _print(console, _heading(case, name, f"({place})" if place else ""))
+    print_line(console, _heading(case, name, f"({place})" if place else ""))
     if case.first_line:
-        _print(console, Text(f"  {one_line(case.first_line, 1000)}"))
+        print_line(console, Text(f"  {one_line(case.first_line, 1000)}"))
     if case.attribution is not None:
-        _print(console, Text(f"  attributed to: {case.attribution} ({one_line(case.evidence, 1000)})"))
+        print_line(console, Text(f"  attributed to: {case.attribution} ({one_line(case.evidence, 1000)})"))
     checks = not_passed(case)
     for check in checks[:CHECKS_SHOWN]:
         _print_check(check, case, console)
     if len(checks) > CHECKS_SHOWN:
-        _print(console, Text(f"  … {counted(len(checks) - CHECKS_SHOWN, 'more check')} did not pass"))
+        print_line(console, Text(f"  … {counted(len(checks) - CHECKS_SHOWN, 'more check')} did not pass"))
     if case.run_folder:
-        _print(console, Text(f"  run: {one_line(case.run_folder, 1000)}"))
+        print_line(console, Text(f"  run: {one_line(case.run_folder, 1000)}"))
     console.print()
 
 
@@ -133,29 +134,15 @@ def _print_check(check: Check, case: Case, console: Console) -> None:
     message = "" if told or check.message == check.name else one_line(check.message, 1000)
     where = "" if told else one_line(check.where)
     line = f"  - {verdict}{one_line(check.name)}{f' (at {where})' if where else ''}{f': {message}' if message else ''}"
-    _print(console, Text(line))
+    print_line(console, Text(line))
     for detail in check.details.splitlines()[:_DETAIL_LINES]:
-        _print(console, Text(f"    {one_line(detail, _VALUE_CHARACTERS)}"))
+        print_line(console, Text(f"    {one_line(detail, _VALUE_CHARACTERS)}"))
     if check.expected or check.actual:
         expected, actual = contrast(check.expected, check.actual, _VALUE_CHARACTERS, _VALUE_LINES)
         for label, value in (("expected", expected), ("actual", actual)):
             indented = (value or "(nothing)").replace("\n", "\n" + " " * 14)
-            _print(console, Text(f"    {label + ':':<10}{indented}"))
+            print_line(console, Text(f"    {label + ':':<10}{indented}"))
 
 
 def _heading(case: Case, name: str, rest: str) -> Text:
     return Text.assemble((case.verdict, _STYLES[case.verdict]), f"  {name}", f"  {rest}" if rest else "")
-
-
-def _print(console: Console, text: Text) -> None:
-    console.print(_encodable(text, console), soft_wrap=True)
-
-
-def _encodable(text: Text, console: Console) -> Text:
-    """What the console's encoding lacks as escapes: a report is worth more than its dots and arrows."""
-    try:
-        text.plain.encode(console.encoding)
-    except UnicodeEncodeError:
-        plain = text.plain.encode(console.encoding, "backslashreplace").decode(console.encoding)
-        return Text(plain)
-    return text

@@ -22,6 +22,11 @@ def visible(text: str) -> str:
     return _UNUSUAL.sub(_seen, text)
 
 
+def encodable(text: str) -> str:
+    """``text`` with half surrogate pairs as escapes: neither UTF-8 nor Arrow-backed frames can hold them."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def one_line(text: str, limit: int = 200) -> str:
     """`visible`, shortened to ``limit`` characters (before escaping) and put on one line, breaks shown as ⏎."""
     return visible(shortened(text.strip(" \t\n"), limit)).replace("\n", " ⏎ ").replace("\t", " ")

@@ -11,7 +11,8 @@ from harness.files import write_text_atomically
 from harness.judge.tokens import Measured
 from harness.report.frame_files import demand_pyarrow, write_frames
 from harness.report.markdown import inline
-from harness.report.sections import Section, print_line, print_section, section_markdown
+from harness.report.printing import print_line
+from harness.report.sections import Section, print_section, section_markdown
 from harness.report.text import one_line
 from harness.report.tokens_picture import task_svg
 from harness.report.tokens_tables import (

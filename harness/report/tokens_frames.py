@@ -12,6 +12,7 @@ import pandas as pd
 
 from harness.judge.tokens import Measured
 from harness.measure.prices import price_of
+from harness.report.text import encodable
 
 _ROLES = ("user", "assistant", "tool")
 
@@ -29,12 +30,12 @@ def steps_frame(measured: Measured) -> pd.DataFrame:
             rows.append(
                 {
                     "task": picture,
-                    "file": _encodable(task.task.file),
+                    "file": encodable(task.task.file),
                     "conversation": task.task.number,
                     "step": step.number,
                     "told": position < task.task.told,
                     "exchange": step.step.exchange,
-                    "model": None if step.step.model is None else _encodable(step.step.model),
+                    "model": None if step.step.model is None else encodable(step.step.model),
                     "system": step.system,
                     "tools": step.tools,
                     **{f"history_{role}": step.history.get(role, 0) for role in _ROLES},
@@ -70,7 +71,7 @@ def tools_frame(measured: Measured) -> pd.DataFrame:
     """A row for each tool: its size, times sent and called, tokens sent, and those sent where it was never called."""
     rows = [
         {
-            "name": _encodable(tool.name),
+            "name": encodable(tool.name),
             "tokens": tool.tokens,
             "description_tokens": tool.description_tokens,
             "sent": tool.sent,
@@ -96,7 +97,3 @@ def _frame(rows: Sequence[dict[str, Any]], columns: Sequence[str], kinds: dict[s
     return pd.DataFrame(
         {name: pd.Series([row[name] for row in rows], dtype=kinds.get(name, "Int64")) for name in columns}
     )
-
-
-def _encodable(text: str) -> str:
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")

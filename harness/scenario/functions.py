@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from harness.errors import HarnessError
+from harness.errors import HarnessError, InputError
 
 FORM = r"[^:]+:[A-Za-z_][\w.]*"
 """What such a name looks like, as a whole."""
@@ -49,6 +49,24 @@ def load_object(name: str, folder: Path) -> Any:
             raise FunctionError(f"{name} is not there: {module_name} has no {attribute}")
         found = getattr(found, part)
     return found
+
+
+def user_object(name: str, use: Callable[[Any], Any] = lambda found: found) -> Any:
+    """What ``use`` makes of the object that ``module:object`` names, looked for in the working folder first.
+
+    That folder stays importable, for what the object imports when it runs. Raises InputError for whatever goes wrong.
+    """
+    module_name, _, attribute = name.partition(":")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        found: Any = importlib.import_module(module_name)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+        return use(found)
+    except Exception as error:  # it is the user's code that runs here
+        raise InputError(f"cannot be used: {type(error).__name__}: {error}", where=name) from error
 
 
 def _module_of(path: Path) -> ModuleType:

@@ -20,7 +20,7 @@ from harness.pipeline.arguments import parse_tool_input
 from harness.pipeline.loop import LoopStatus
 from harness.play.neutral.finishing import finishing_text
 from harness.scenario.replay.recorded import RecordedResults, recorded_results
-from harness.trace.run import CallRecord, Lane, Run, Step, names_of
+from harness.trace.run import CallRecord, Lane, Run, Step, names_of, step_of
 from harness.wire.chat import ModelTurn, ToolCall, text_of
 from harness.wire.exchange import Ending, Exchange, Request, Response
 
@@ -192,23 +192,14 @@ def _step(index: int, exchange: Exchange, position: int, body: Mapping[str, Any]
     turn, error = _turn_of(exchange, tools)
     results = RecordedResults(None) if following is None else _results(following)
     calls = tuple(_calls(index, turn, results)) if turn is not None else ()
-    return Step(
+    return step_of(
+        turn,
         index=index,
         exchange=position,
-        model=turn.model if turn else None,
         tools=tools,
         messages_sent=len(_messages(body)),
-        message=turn.message if turn else None,
-        finish_reason=turn.finish_reason if turn else None,
-        status=turn.status if turn else "error",
-        usage=turn.usage if turn else None,
-        anomalies=tuple(
-            {"code": anomaly.code, "at": anomaly.at, "detail": anomaly.detail}
-            for anomaly in (turn.anomalies if turn else ())
-        ),
         calls=calls,
         error=error,
-        notes=(),
     )
 
 

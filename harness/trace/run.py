@@ -12,6 +12,7 @@ from typing import Any
 from harness.pipeline.budget import full_text
 from harness.pipeline.loop import LoopResult, StepRecord
 from harness.pipeline.result import tool_result_payload
+from harness.wire.chat import ModelTurn
 from harness.wire.exchange import Exchange
 
 FORMAT = "harness-run"
@@ -140,13 +141,36 @@ class Run:
 
 
 def _step_of(record: StepRecord, exchange: int | None) -> Step:
-    turn = record.turn
-    return Step(
+    return step_of(
+        record.turn,
         index=record.index,
         exchange=exchange,
-        model=turn.model if turn else None,
         tools=names_of(record.request.get("tools")),
         messages_sent=len(record.request["messages"]),
+        calls=tuple(_calls_of(record)),
+        error=record.error,
+        notes=record.notes,
+    )
+
+
+def step_of(
+    turn: ModelTurn | None,
+    *,
+    index: int,
+    exchange: int | None,
+    tools: tuple[str, ...],
+    messages_sent: int,
+    calls: tuple[CallRecord, ...],
+    error: str | None,
+    notes: tuple[str, ...] = (),
+) -> Step:
+    """The step of a turn; without one its status is ``error``, and ``error`` says why."""
+    return Step(
+        index=index,
+        exchange=exchange,
+        model=turn.model if turn else None,
+        tools=tools,
+        messages_sent=messages_sent,
         message=turn.message if turn else None,
         finish_reason=turn.finish_reason if turn else None,
         status=turn.status if turn else "error",
@@ -155,9 +179,9 @@ def _step_of(record: StepRecord, exchange: int | None) -> Step:
             {"code": anomaly.code, "at": anomaly.at, "detail": anomaly.detail}
             for anomaly in (turn.anomalies if turn else ())
         ),
-        calls=tuple(_calls_of(record)),
-        error=record.error,
-        notes=record.notes,
+        calls=calls,
+        error=error,
+        notes=notes,
     )
 
 

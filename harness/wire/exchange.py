@@ -167,10 +167,9 @@ class Response:
     def deferred(cls, status: int, headers: Headers, reason: str, source: ResponseSource) -> Response:
         """A response whose body and chunks are made when they are first asked for."""
         response = cls.__new__(cls)
-        for name, value in (("status", status), ("headers", headers), ("reason", reason), ("_source", source)):
+        given = (("status", status), ("headers", headers), ("reason", reason), ("_source", source))
+        for name, value in (*given, ("ending", Ending.WHOLE), ("paced", False)):
             object.__setattr__(response, name, value)
-        object.__setattr__(response, "ending", Ending.WHOLE)
-        object.__setattr__(response, "paced", False)
         return response
 
     if not TYPE_CHECKING:

@@ -16,7 +16,7 @@ EACH = None
 _DECODER = json.JSONDecoder(strict=False)
 _SPACE = re.compile(r"[ \t\r\n]*")
 _HEX = "[0-9A-Fa-f]"
-_UNIT = re.compile(rf"\\u[Dd][89ABab]{_HEX}{{2}}\\u[Dd][C-Fc-f]{_HEX}{{2}}|\\u{_HEX}{{4}}|\\.|[^\\]", re.DOTALL)
+_UNIT = re.compile(rf"\\u[Dd][89ABab]{_HEX}{{2}}\\u[Dd][C-Fc-f]{_HEX}{{2}}|\\u{_HEX}{{4}}|\\.|[^\\]+|\\", re.DOTALL)
 
 
 class Span(NamedTuple):
@@ -97,7 +97,10 @@ def character_offsets(literal: str) -> Sequence[int]:
     """
     if "\\" not in literal:
         return range(len(literal) + 1)
-    return [*(unit.start() for unit in _UNIT.finditer(literal)), len(literal)]
+    offsets: list[int] = []
+    for unit in _UNIT.finditer(literal):
+        offsets += [unit.start()] if unit.group().startswith("\\") else range(unit.start(), unit.end())
+    return [*offsets, len(literal)]
 
 
 def _after_space(text: str, position: int) -> int:

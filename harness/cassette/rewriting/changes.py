@@ -10,7 +10,8 @@ import orjson
 
 from harness.cassette.paths import PathMap
 from harness.cassette.rewriting.cutting import Fragment
-from harness.cassette.rewriting.edits import Edit, literal_edits, raw_offsets
+from harness.cassette.rewriting.edits import Edit, literal_edits
+from harness.wire.json_spans import character_offsets
 from harness.wire.json_text import is_json, is_json_object
 
 TOKEN = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"|[{}\[\],:]', re.DOTALL)
@@ -63,7 +64,7 @@ def cumulative_edits(fragments: list[Fragment], paths: PathMap) -> list[list[Edi
         own = [edit for edit in whole if edit.end <= len(text)]
         for start, end, new in whole:
             if start < len(text) < end:
-                places = raw_offsets(new)
+                places = character_offsets(new)
                 share = round((len(text) - start) * (len(places) - 1) / (end - start))
                 own.append(Edit(start, len(text), new[: places[share]]))
         result.append(own)

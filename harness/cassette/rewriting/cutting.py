@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from harness.cassette.rewriting.edits import Edit, raw_offsets
+from harness.cassette.rewriting.edits import Edit
+from harness.wire.json_spans import character_offsets
 
 Path = tuple[str | int, ...]
 """The steps to a value in a JSON document."""
@@ -33,7 +34,7 @@ def recut(edits: Iterable[Edit], fragments: Sequence[Fragment]) -> list[list[Edi
         first, last = bisect_right(starts, start) - 1, bisect_left(starts, end) - 1
         touched = [number for number in range(first, last + 1) if starts[number] < starts[number + 1]]
         inner = [starts[number] for number in touched[1:]]
-        places = raw_offsets(new)
+        places = character_offsets(new)
         cuts = spread(
             [cut - start for cut in inner],
             end - start,

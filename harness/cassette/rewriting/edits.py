@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-_HEX = "[0-9A-Fa-f]"
-_UNIT = re.compile(rf"\\u[Dd][89ABab]{_HEX}{{2}}\\u[Dd][C-Fc-f]{_HEX}{{2}}|\\u{_HEX}{{4}}|\\.|[^\\]+|\\", re.DOTALL)
+from harness.wire.json_spans import character_offsets
 
 
 class Edit(NamedTuple):
@@ -29,20 +27,10 @@ class ByteEdit(NamedTuple):
 
 def literal_edits(raw: str, start: int, edits: Iterable[Edit]) -> Iterator[Edit]:
     """Edits of a string's value as edits of the text around it, in which its literal ``raw`` begins at ``start``."""
-    offsets = raw_offsets(raw)
+    offsets = character_offsets(raw)
     for edit in edits:
         first, last = offsets[edit.start], offsets[edit.end]
         yield Edit(start + first, start + last, _encoded_like(raw[first:last], edit.new))
-
-
-def raw_offsets(raw: str) -> Sequence[int]:
-    """Where each character of a string's value begins in its literal, and where the last one ends."""
-    if "\\" not in raw:
-        return range(len(raw) + 1)
-    offsets: list[int] = []
-    for unit in _UNIT.finditer(raw):
-        offsets += [unit.start()] if unit.group().startswith("\\") else range(unit.start(), unit.end())
-    return [*offsets, len(raw)]
 
 
 def _encoded_like(old: str, new: str) -> str:

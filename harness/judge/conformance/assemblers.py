@@ -7,11 +7,8 @@ nothing may be run it gives none, or raises.
 
 from __future__ import annotations
 
-import importlib
-import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -19,6 +16,7 @@ import orjson
 from harness.errors import InputError
 from harness.play.client import openai_client
 from harness.play.transport import PlayerTransport
+from harness.scenario.functions import user_object
 from harness.wire.deltas import parse_stream
 from harness.wire.exchange import Request, Response
 
@@ -73,15 +71,7 @@ def load_assembler(name: str) -> Assembler:
     module_name, colon, attribute = name.partition(":")
     if not (module_name and colon and attribute):
         raise InputError(f"{name!r} is not module:object", where="--assembler")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        value: Any = importlib.import_module(module_name)
-        for part in attribute.split("."):
-            value = getattr(value, part)
-    except Exception as error:  # it is the user's code that runs here
-        raise InputError(f"cannot be used: {type(error).__name__}: {error}", where=name) from error
+    value = user_object(name)
     if not callable(value):
         raise InputError(f"a {type(value).__name__}, not a callable that takes bytes", where=name)
     assembler: Assembler = value

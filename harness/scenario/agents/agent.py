@@ -8,6 +8,7 @@ from typing import Protocol
 
 from harness.errors import HarnessError
 from harness.scenario.agents.context import AgentContext
+from harness.scenario.agents.process import ProcessOutcome
 
 _SHOWN = 4_000
 
@@ -40,6 +41,17 @@ class AgentEnd:
         """What it said last, for a person: both outputs and the traceback, each under its name."""
         parts = (("stdout", self.stdout), ("stderr", self.stderr), ("traceback", self.traceback))
         return "\n".join(f"{name}:\n{_end_of(text.rstrip())}" for name, text in parts if text.strip())
+
+    @classmethod
+    def of_process(cls, ended: ProcessOutcome) -> AgentEnd:
+        """How a program ended, as an agent's end."""
+        return cls(
+            ended.exit_code,
+            timed_out=ended.timed_out,
+            stdout=ended.stdout,
+            stderr=ended.stderr,
+            left_behind=ended.left_behind,
+        )
 
     def retold(self, rewrite: Callable[[str], str]) -> AgentEnd:
         """The same with every text rewritten."""

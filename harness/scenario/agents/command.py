@@ -57,13 +57,7 @@ class CommandAgent:
             )
         except InputError as error:
             raise AgentUnavailableError(f"the agent {argv[0]} {error.what}") from error
-        return AgentEnd(
-            ended.exit_code,
-            timed_out=ended.timed_out,
-            stdout=ended.stdout,
-            stderr=ended.stderr,
-            left_behind=ended.left_behind,
-        )
+        return AgentEnd.of_process(ended)
 
     def values(self, context: AgentContext) -> dict[str, str]:
         """What stands for the placeholders."""

@@ -45,13 +45,7 @@ class PresetAgent:
             ended = run_process(prepared.argv, cwd=context.workspace, env=env, timeout_s=context.timeout_s)
         except (OSError, InputError) as error:
             raise AgentUnavailableError(f"{self.preset.title} cannot be set up: {error}") from error
-        return AgentEnd(
-            ended.exit_code,
-            timed_out=ended.timed_out,
-            stdout=ended.stdout,
-            stderr=ended.stderr,
-            left_behind=ended.left_behind,
-        )
+        return AgentEnd.of_process(ended)
 
     def _not_set_up(self, command: tuple[str, ...], ended: ProcessOutcome, context: AgentContext) -> str:
         how = f"took longer than {context.timeout_s:g} s" if ended.timed_out else f"ended with {ended.exit_code}"
