@@ -14,6 +14,9 @@ from harness.scenario.guard import release
 
 _T = TypeVar("_T")
 
+_TRIES = 50
+_BETWEEN_TRIES_S = 0.1
+
 _left_behind: list[threading.Thread] = []
 
 
@@ -60,10 +63,24 @@ def leave_behind(worker: threading.Thread, before: set[threading.Thread]) -> Non
     release()
     for thread in set(threading.enumerate()) - before:
         _left_behind.append(thread)
-        if thread.ident is not None:
-            # It is raised in the thread as soon as that runs Python code again; SystemExit ends any thread in silence.
-            reason = Abandoned if thread is worker else SystemExit
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(reason))
+        if thread is not worker:
+            _raise_in(thread, SystemExit)  # which ends any thread in silence
+    threading.Thread(target=_stop, args=(worker,), name="harness-stopper", daemon=True).start()
+
+
+def _stop(worker: threading.Thread) -> None:
+    """Once is not enough: what is raised may meet a callback of the garbage collector, where Python drops it."""
+    for _ in range(_TRIES):
+        _raise_in(worker, Abandoned)
+        worker.join(_BETWEEN_TRIES_S)
+        if not worker.is_alive():
+            return
+
+
+def _raise_in(thread: threading.Thread, reason: type[BaseException]) -> None:
+    """Raise it there, as soon as the thread runs Python code again."""
+    if thread.ident is not None:
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(reason))
 
 
 def is_held_up() -> bool:

@@ -13,13 +13,16 @@ def test_work_that_ends_in_time_gives_or_raises_what_it_does() -> None:
         within(5, lambda: 1 // 0)
 
 
-def test_what_is_left_behind_stops_also_where_it_takes_each_end_for_one_calls_failure() -> None:
+@pytest.mark.parametrize("survived", [(Exception, SystemExit), (BaseException,)])
+def test_what_is_left_behind_stops_also_where_it_takes_each_end_for_one_calls_failure(
+    survived: tuple[type[BaseException], ...],
+) -> None:
     def one_call_after_the_other() -> None:
         for _ in range(3):
             try:
                 while True:
                     pass
-            except (Exception, SystemExit):  # noqa: BLE001  as an executor does
+            except survived:
                 continue
 
     before = set(threading.enumerate())
