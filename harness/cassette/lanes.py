@@ -3,8 +3,8 @@
 A request continues another when it begins with all of the other's messages and has more. Where several recorded
 requests are the same (repeats, samples), the one whose answer the later request repeats is continued. A request that
 parts from an earlier one only within its calls and results continues it too: that is a rewritten history, which
-replay then reports. So does one with other system messages, if it repeats the answer to the earlier one. Work is
-linear in the messages of all requests.
+replay then reports. So does one with other system messages, if it repeats the answer to the earlier one, and one that has nothing new but what
+a user says, if the answer to the earlier one was calls. Work is linear in the messages of all requests.
 """
 
 from __future__ import annotations
@@ -102,6 +102,19 @@ class _Finder:
                 place = places[-1]
                 parts = _parts_within_own(place.messages, messages, length)
                 return (place, length, len(place.messages)) if parts else None
+        return self._dropped(messages, chain)
+
+    def _dropped(self, messages: list[dict[str, Any]], chain: list[bytes]) -> _Parent | None:
+        """The request that this one continues without the calls it was answered with, only with what a user says.
+
+        So do agents that throw a broken call away and tell the model about it.
+        """
+        for length in range(len(chain) - 1, 0, -1):
+            if messages[length].get("role") != "user":
+                return None
+            last = [place for place in self._whole.get(chain[length - 1], ()) if place.is_last]
+            if last:
+                return (last[-1], length, length) if _calls(last[-1].exchange) else None
         return None
 
     def _reheaded(self, messages: list[dict[str, Any]], head: int, unheaded: list[bytes]) -> _Parent | None:
@@ -163,6 +176,13 @@ def _likeness(exchange: Exchange, answer: Mapping[str, Any]) -> int:
     if turn.tool_calls and calls == [(call.name, canonical_arguments(call.arguments)) for call in turn.tool_calls]:
         return 2
     return int(not calls and not turn.tool_calls and given.get("content", "") == (turn.content or ""))
+
+
+def _calls(exchange: Exchange) -> bool:
+    try:
+        return bool(exchange.turn().tool_calls)
+    except ValueError:
+        return False
 
 
 def _rewritten(places: Sequence[_Place], messages: Sequence[Mapping[str, Any]], shared: int) -> _Place | None:

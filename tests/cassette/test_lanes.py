@@ -167,3 +167,20 @@ def test_any_interleaving_of_conversations_is_taken_apart(order: list[int]) -> N
         histories[name] = [*history, answer, result("c1", "done")]
         wanted.setdefault(name, []).append(position)
     assert indexes(lanes_of(*pairs)) == list(wanted.values())
+
+
+def test_calls_that_are_dropped_and_talked_about_leave_the_conversation_one() -> None:
+    told = [*START, user("that was no JSON"), user("call count")]
+    lanes = lanes_of((START, asks("c1", "{")), (told, FIRST), ([*told, FIRST, result("c1", "3")], says("3")))
+    assert indexes(lanes) == [[0, 1, 2]]
+    assert (lanes[0].steps[1].shared, lanes[0].steps[1].adds_from) == (2, 2)
+
+
+def test_a_question_after_the_same_question_is_another_conversation_where_nothing_was_called() -> None:
+    assert indexes(lanes_of((START, says("3")), ([*START, user("and beds?")], says("4")))) == [[0], [1]]
+
+
+def test_only_the_last_step_of_a_conversation_can_have_lost_its_calls() -> None:
+    goes_on = [*START, FIRST, result("c1", "3")]
+    lanes = lanes_of((START, FIRST), (goes_on, says("3")), ([*START, user("and chairs?")], says("4")))
+    assert indexes(lanes) == [[0, 1], [2]]
