@@ -8,6 +8,7 @@ marks, metadata that providers add) are kept apart: agents send them back, rewor
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -19,6 +20,11 @@ PROTOCOL_FIELDS = frozenset(
     {"role", "content", "name", "refusal", "audio", "tool_calls", "tool_call_id", "function_call"}
 )
 
+
+_DEEPEST = 100
+"""Levels of arguments; orjson reads 1,024 and writes 254, those around them included."""
+
+_SPACE = re.compile(r'("(?:[^"\\]|\\.)*")|\s+')
 
 _SYSTEM_ROLES = ("system", "developer")
 
@@ -68,15 +74,21 @@ def canonical_message(message: Mapping[str, Any], ids: CallIds | None = None) ->
 
 
 def canonical_arguments(arguments: object) -> object:
-    """Arguments as JSON where they parse; ``""``, null and ``{}`` are all no arguments."""
+    """Arguments as JSON where they parse; ``""``, null and ``{}`` are all no arguments.
+
+    What is nested too deeply to be written again stays a text, without its white space.
+    """
     if arguments is None or arguments == "":
         return {}
     if not isinstance(arguments, str):
         return arguments
     try:
-        return orjson.loads(arguments)
+        value = orjson.loads(arguments)
     except orjson.JSONDecodeError:
         return {"<not JSON>": arguments}
+    if arguments.count("{") + arguments.count("[") > _DEEPEST and _is_deep(value):
+        return {"<deep JSON>": _SPACE.sub(r"\1", arguments)}
+    return value
 
 
 def leading_system(messages: Iterable[object]) -> int:
@@ -97,6 +109,21 @@ def extensions(message: Mapping[str, Any]) -> dict[str, Any]:
 def digest(value: object) -> bytes:
     """16 bytes that are equal for equal JSON values, whatever the order of keys."""
     return hashlib.blake2b(orjson.dumps(value, option=orjson.OPT_SORT_KEYS), digest_size=16).digest()
+
+
+def _is_deep(value: object) -> bool:
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [part for whole in level for part in _parts(whole)]
+        if not level:
+            return False
+    return True
+
+
+def _parts(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def _canonical_content(content: object) -> object:

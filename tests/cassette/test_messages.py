@@ -54,6 +54,18 @@ def test_ids_are_numbered_so_that_equal_stays_equal_and_different_different() ->
     assert canonical_messages([asks("")])[0]["tool_calls"][0]["id"] == ""
 
 
+@pytest.mark.parametrize("levels", [99, 300, 1000, 5000])
+def test_arguments_nested_however_deeply_can_be_compared(levels: int) -> None:
+    def nested(space: str, end: str) -> dict[str, Any]:
+        text = f'{{"a":{space}' * levels + f'"b {end}"' + "}" * levels
+        call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": text}}
+        return canonical_message({"role": "assistant", "tool_calls": [call]})
+
+    assert digest(nested("", "1")) != digest(nested("", "2"))
+    # Beyond what any parser here reads, a text is compared as it is.
+    assert (digest(nested("", "1")) == digest(nested(" ", "1"))) is (levels <= 1000)
+
+
 def test_fields_outside_the_protocol_are_kept_apart() -> None:
     message: dict[str, Any] = {
         "role": "assistant",
