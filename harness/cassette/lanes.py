@@ -3,8 +3,9 @@
 A request continues another when it begins with all of the other's messages and has more. Where several recorded
 requests are the same (repeats, samples), the one whose answer the later request repeats is continued. A request that
 parts from an earlier one only within its calls and results continues it too: that is a rewritten history, which
-replay then reports. So does one with other system messages, if it repeats the answer to the earlier one, and one that has nothing new but what
-a user says, if the answer to the earlier one was calls. Work is linear in the messages of all requests.
+replay then reports. So does one with other system messages, if it repeats the answer to the earlier one, and one that
+has nothing new but what a user says, if the answer to the earlier one was calls. Work is linear in the messages of all
+requests.
 """
 
 from __future__ import annotations

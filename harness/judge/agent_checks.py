@@ -10,7 +10,11 @@ from dataclasses import replace
 
 from harness.judge.verdict import Check, Verdict
 from harness.scenario.agents.agent import AgentEnd
+from harness.scenario.expectations import Expectations
 from harness.scenario.outcome import ScenarioRun, Served
+
+_RAISED = 1
+"""The exit code of a Python program that ends by an exception."""
 
 
 def agent_checks(outcome: ScenarioRun) -> list[Check]:
@@ -27,8 +31,7 @@ def agent_checks(outcome: ScenarioRun) -> list[Check]:
     end = served.end or AgentEnd()
     checks = list(_judgeable(served, end))
     if not checks:
-        expected = (0,) if outcome.scenario.expect is None else outcome.scenario.expect.exit_codes
-        checks = list(_ended(served, end, expected))
+        checks = list(_ended(served, end, outcome.scenario.expect or Expectations()))
     return checks
 
 
@@ -50,19 +53,19 @@ def _judgeable(served: Served, end: AgentEnd) -> Iterator[Check]:
         yield Check("an agent asked", Verdict.ERROR, because, details=end.output)
 
 
-def _ended(served: Served, end: AgentEnd, expected: tuple[int, ...]) -> Iterator[Check]:
+def _ended(served: Served, end: AgentEnd, expect: Expectations) -> Iterator[Check]:
     if served.refused:
         most, asked = served.max_requests, served.max_requests + served.refused
         message = f"the agent asked {asked} times, agent.max_requests is {most}: it may run in a circle"
         yield Check("max_requests", Verdict.FAIL, message, f"at most {most}", str(asked))
     for what in served.unreadable:
         yield Check("protocol: not_an_object", Verdict.FAIL, what)
-    if end.timed_out or end.raised is not None:
+    if end.timed_out or (end.raised is not None and not expect.allows_exit(_RAISED)):
         name = "timeout_s" if end.timed_out else "the agent's end"
         yield Check(name, Verdict.FAIL, f"the agent {_how(served, end)}", "an end of its own", details=end.output)
     elif end.exit_code is not None:
-        wanted = " or ".join(str(code) for code in expected)
-        if end.exit_code in expected:
+        wanted = expect.exit_text
+        if expect.allows_exit(end.exit_code):
             yield Check("exit_code", Verdict.PASS, "", wanted, str(end.exit_code))
         else:
             because = f"the agent {_how(served, end)}, expected {wanted}"

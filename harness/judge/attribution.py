@@ -43,6 +43,8 @@ def attribute_scenario(case: Case, outcome: ScenarioRun) -> Case:
         return _with(case, Attribution.AGENT, f"{breach.where}: {breach.message}")
     if outcome.miss is not None and not outcome.diverged:
         return _with(case, Attribution.AGENT, _first(outcome.miss))
+    if _ended_by_itself(outcome):
+        return _with(case, Attribution.AGENT, outcome.run.lanes[0].reason)
     if _ended_by_answers(outcome, deciding):
         dead = bool(outcome.run.exchanges) and all(_refused(exchange) for exchange in outcome.run.exchanges)
         verdict = Verdict.ERROR if dead and case.verdict is Verdict.FAIL else case.verdict
@@ -86,6 +88,12 @@ def attribute_error(error: Exception) -> tuple[Attribution, str]:
 
 def _with(case: Case, attribution: Attribution, evidence: str) -> Case:
     return replace(case, attribution=attribution, evidence=evidence)
+
+
+def _ended_by_itself(outcome: ScenarioRun) -> bool:
+    """Whether a pipeline under test raised, hung or ended its process, so that its loop has no result."""
+    watched = outcome.pipeline_facts is not None and outcome.result is None and outcome.miss is None
+    return watched and bool(outcome.run.lanes) and not any(_refused(exchange) for exchange in outcome.run.exchanges)
 
 
 def _ended_by_answers(outcome: ScenarioRun, deciding: Sequence[Check]) -> bool:

@@ -45,6 +45,8 @@ class _Sent:
     messages: Sequence[Mapping[str, Any]]
     tools: Sequence[Any]
     turn: ModelTurn | None
+    broken_off: ModelTurn | None = None
+    """What there is of an answer that broke off; nothing of it may be used."""
 
 
 def conversation_findings(run: Run) -> list[Finding]:
@@ -68,6 +70,7 @@ def _between(before: _Sent, now: _Sent) -> Iterator[tuple[str, str, str]]:
     if shared < len(before.messages):
         yield _history(before, now, shared)
     if before.turn is None:
+        yield from _used(before, now, shared)
         return
     found = _repeated(before, now, shared)
     if found is None:
@@ -75,6 +78,17 @@ def _between(before: _Sent, now: _Sent) -> Iterator[tuple[str, str, str]]:
             yield "answer_dropped", f"$.messages[{shared}]", "what the model answered is not in the next request"
         return
     yield from _turn(before.turn, now.messages[found], f"$.messages[{found}]")
+
+
+def _used(before: _Sent, now: _Sent, shared: int) -> Iterator[tuple[str, str, str]]:
+    """Calls of an answer that broke off which the next request has: their arguments may be those of another call."""
+    ids = {call.id for call in before.broken_off.tool_calls if call.id} if before.broken_off is not None else set()
+    for number in range(shared, len(now.messages)):
+        for place, call in enumerate(_calls(now.messages[number])):
+            if call.get("id") in ids:
+                name = _function(call).get("name")
+                message = f"the answer broke off, and its call of {name} is in the next request all the same"
+                yield "incomplete_call_used", f"$.messages[{number}].tool_calls[{place}]", message
 
 
 def _tools(before: _Sent, now: _Sent) -> Iterator[tuple[str, str, str]]:
@@ -202,14 +216,16 @@ def _sent(run: Run, step: Step) -> _Sent | None:
     exchange = run.exchanges[step.exchange]
     try:
         body = exchange.request.json()
-        turn = exchange.turn(step.tools) if step.error is None and step.status == "complete" else None
+        readable = step.error is None and step.status == "complete"
+        turn = exchange.turn(step.tools) if readable else None
+        broken_off = exchange.turn(step.tools) if step.status in ("incomplete", "error") else None
     except ValueError:
         return None
     if not isinstance(body, dict):
         return None
     messages, tools = body.get("messages"), body.get("tools")
     known = [message for message in messages if isinstance(message, dict)] if isinstance(messages, list) else []
-    return _Sent(step, known, tools if isinstance(tools, list) else [], turn)
+    return _Sent(step, known, tools if isinstance(tools, list) else [], turn, broken_off)
 
 
 def _shared(before: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]) -> int:

@@ -206,7 +206,9 @@ class TokenExpectation(Part):
     baseline: TokenBaseline | None = None
 
 
-CHANGES = frozenset({"arguments_changed", "call_added", "call_dropped", "calls_reordered"})
+CHANGES = frozenset({
+    "arguments_changed", "call_added", "call_dropped", "calls_reordered", "incomplete_call_used",
+})  # fmt: skip
 """What an agent must not make of the model's words from one request to the next."""
 
 NOTED_CHANGES = frozenset({
@@ -263,8 +265,8 @@ class Expectations(LaneExpectation):
 
     ``changed`` are all files that are not as they were at the start, ``untouched`` those that are; both hold paths and
     patterns. ``python`` names functions that are given the whole run. ``protocol`` turns rules off. ``exit_code`` is
-    that of an agent that is a command, or a list of those that will do. ``pipeline`` is for the built-in pipeline, and
-    for what takes its place.
+    that of an agent that is a command, a list of those that will do, or bounds. A ``partial`` run need not come to all
+    that the script or the recording holds. ``pipeline`` is for the built-in pipeline, and for what takes its place.
     """
 
     lanes: dict[str, LaneExpectation] = Field(default_factory=dict)
@@ -275,12 +277,24 @@ class Expectations(LaneExpectation):
     python: _FunctionNames = Field(default_factory=list)
     protocol: bool | ProtocolExpectation = True
     pipeline: PipelineExpectation | None = None
-    exit_code: int | list[int] = 0
+    exit_code: int | list[int] | CountExpectation = 0
+    partial: bool = False
+
+    def allows_exit(self, code: int) -> bool:
+        """Whether the exit code is one that will do."""
+        if isinstance(self.exit_code, CountExpectation):
+            low, high = self.exit_code.min, self.exit_code.max
+            return (low is None or code >= low) and (high is None or code <= high)
+        return code == self.exit_code if isinstance(self.exit_code, int) else code in self.exit_code
 
     @property
-    def exit_codes(self) -> tuple[int, ...]:
-        """The exit codes that will do."""
-        return (self.exit_code,) if isinstance(self.exit_code, int) else tuple(self.exit_code)
+    def exit_text(self) -> str:
+        """The exit codes that will do, in words."""
+        if isinstance(self.exit_code, CountExpectation):
+            low, high = self.exit_code.min, self.exit_code.max
+            return f"at least {low}" if high is None else f"{low or 0} to {high}"
+        codes = [self.exit_code] if isinstance(self.exit_code, int) else self.exit_code
+        return " or ".join(map(str, codes))
 
     @property
     def rules_off(self) -> frozenset[str]:

@@ -212,6 +212,31 @@ def test_a_lost_answer_is_noted() -> None:
     assert kinds == ["text_changed"]
 
 
+def cut(body: Body, answer: ScriptedTurn) -> Asked:
+    asked = answered({**body, "stream": True}, replace(answer, finish_reason=None, done=False))
+    assert asked.response is not None
+    return asked
+
+
+def test_a_call_of_an_answer_that_broke_off_must_not_be_used() -> None:
+    first, second, _ = bodies()
+    run = Run("r", "scenario", "r.yaml")
+    observe(run, [cut(first, ONE), answered(second, END)], "task")
+    found = conversation_findings(run)
+    assert [(one.kind, one.where, one.violation) for one in found] == [
+        ("incomplete_call_used", "step 2 $.messages[2].tool_calls[0]", True),
+        ("incomplete_call_used", "step 2 $.messages[2].tool_calls[1]", True),
+    ]
+    assert found[0].message == "the answer broke off, and its call of look is in the next request all the same"
+
+
+def test_an_answer_that_broke_off_may_be_asked_for_again() -> None:
+    first, second, third = bodies()
+    run = Run("r", "scenario", "r.yaml")
+    observe(run, [cut(first, ONE), answered(first, ONE), answered(second, TWO), answered(third, END)], "task")
+    assert conversation_findings(run) == []
+
+
 @given(st.lists(st.sampled_from([_arguments, _renamed, _ids, _text, _tool_gone, _history]), unique=True))
 def test_findings_do_not_hide_each_other(changes: list[Change]) -> None:
     requests = bodies()

@@ -151,6 +151,7 @@ def test_an_id_used_twice_in_one_message_and_not_in_two() -> None:
         arguments(""),
         arguments("{}"),
         arguments(' {"city": null} '),
+        arguments('{"a":' * 2000 + "1" + "}" * 2000),
         lambda b: b["messages"][0].update(role="developer"),
         lambda b: b["messages"].insert(5, {"role": "user", "content": "and?"}),
         lambda b: b["messages"][5].update(tool_calls=[]),

@@ -31,7 +31,7 @@ def judge_scenario(outcome: ScenarioRun, path: str) -> Case:
         checks += conversation(outcome.run, expect.rules_off, expect.strict_changes)
         checks += of_agent
         checks += _expectations(outcome, expect)
-        checks += _whole(outcome)
+        checks += _whole(outcome, may_be_partial=expect.partial)
     else:
         checks += [check for check in of_agent if check.verdict is not Verdict.PASS]
     facts: dict[str, object] = {}
@@ -116,13 +116,13 @@ def _function(name: str, outcome: ScenarioRun, functions: Functions) -> Check:
     return Check("python", verdict, f"{name}: {objection}" if objection else "", f"{name} has no objection", objection)
 
 
-def _whole(outcome: ScenarioRun) -> Iterator[Check]:
+def _whole(outcome: ScenarioRun, *, may_be_partial: bool) -> Iterator[Check]:
     """That nothing of what the scenario brings along was left over: what was not used has tested nothing."""
     for fault in outcome.idle_faults:
         yield Check(
             "faults took effect", Verdict.INCONCLUSIVE, f"the fault {fault} changed no answer: it tested nothing"
         )
-    for unused in outcome.unused if not outcome.diverged else ():
+    for unused in () if outcome.diverged or may_be_partial else outcome.unused:
         yield Check("nothing unused", Verdict.FAIL, f"{unused} was never asked for: the run is partial")
 
 

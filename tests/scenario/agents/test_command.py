@@ -13,7 +13,7 @@ from harness.scenario.agents.context import AgentContext
 from harness.scenario.portable import portable
 from harness.scenario.runner import run_scenario
 from harness.trace.folder import load_run, save_run
-from tests.scenario.agents.playing import TINY, judged, task
+from tests.scenario.agents.playing import FIX, FIXED, TINY, judged, task
 
 SHOW = (
     "import json, os, pathlib, sys; print(json.dumps([sys.argv[1:], sys.stdin.read(), os.getcwd(), dict(os.environ)]))"
@@ -135,6 +135,18 @@ def test_an_exit_code_counts_unless_it_is_expected() -> None:
     assert case.verdict is Verdict.PASS, case.first_line
     _, case = judged(task(expect="exit_code: 3\nfinal_text: Done."))
     assert case.first_line == "the agent exited with 0, expected 3"
+    _, case = judged(task(ends_badly, expect="exit_code: {max: 127}\nfinal_text: Done."))
+    assert case.verdict is Verdict.PASS, case.first_line
+    _, case = judged(task(ends_badly, expect="exit_code: {min: 4}\nfinal_text: Done."))
+    assert case.first_line == "the agent exited with 3, expected at least 4"
+
+
+def test_a_run_that_may_be_partial_need_not_come_to_the_end_of_the_script() -> None:
+    player = FIX + "  - text: More.\n"
+    _, case = judged(task(player=player))
+    assert case.first_line == "turn 4 of the script was never asked for: the run is partial"
+    _, case = judged(task(player=player, expect=FIXED + "partial: true\n"))
+    assert case.verdict is Verdict.PASS, case.first_line
 
 
 def test_exit_code_0_does_not_outweigh_a_miss() -> None:
