@@ -18,7 +18,7 @@ from harness.plugin.settings import HOST, LEDGER, LEFT_OUT, MARKER, MODES, UNUSE
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAI
 
-    from harness.fuzz.fuzzer import FuzzReport
+    from harness.fuzz.parts import FuzzReport
     from harness.plugin.use import CassetteUse
 
 _SCENARIO_SUFFIXES = (".yaml", ".yml")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -13,9 +15,7 @@ from harness.errors import InputError
 
 if TYPE_CHECKING:
     from harness.fuzz.fuzzer import FuzzSpec
-
-
-_WIRE_EXAMPLES = 20
+    from harness.fuzz.wire import WireSpec
 
 
 def fuzz(
@@ -30,7 +30,10 @@ def fuzz(
     *,
     agent: Annotated[
         str | None,
-        typer.Option(help="A known agent, or a file NAME.toml, fuzzed over the wire: 20 examples.", metavar="PRESET"),
+        typer.Option(
+            help="An agent fuzzed over the wire, 20 examples: a preset, a file NAME.toml, or module:function.",
+            metavar="AGENT",
+        ),
     ] = None,
     agent_bin: Annotated[
         str | None, typer.Option(help="The agent's program, where it is not found by itself.", metavar="PROGRAM")
@@ -50,8 +53,11 @@ def fuzz(
         list[str] | None, typer.Option(help="An oracle that does not count; can be given again.", metavar="NAME")
     ] = None,
     hang: Annotated[
-        float, typer.Option(help="An example that takes more seconds has not ended.", metavar="SECONDS", min=0.01)
-    ] = 5.0,
+        float | None,
+        typer.Option(
+            help="An example that takes more seconds has not ended; 5, with --agent 60.", metavar="SECONDS", min=0.01
+        ),
+    ] = None,
     save: Annotated[Path, typer.Option(help="Folder for the findings' scenarios.", metavar="DIR")] = Path(
         "scenarios/regressions"
     ),
@@ -64,11 +70,13 @@ def fuzz(
         raise InputError(
             "name what is fuzzed: a TARGET, or an agent with --agent", hint="such as: harness fuzz builtin"
         )
+    asked = _Asked(seed, examples, time, tuple(oracle or ()), tuple(without or ()), texts=texts, hang=hang)
     if agent is not None:
-        _fuzz_agent(agent, agent_bin, save, out, examples=examples or _WIRE_EXAMPLES, seed=seed, json=json)
+        from harness.cli.fuzz_agent import fuzz_agent  # noqa: PLC0415
+
+        fuzz_agent(agent, agent_bin, asked.for_agent(workers), save, out, json=json, quiet=quiet)
     if target is not None:
-        _fuzz_target(target, _spec(seed, examples, time, oracle or (), without or (), texts=texts, hang=hang), workers,
-                     save, out, json=json, quiet=quiet)  # fmt: skip
+        _fuzz_target(target, asked.for_target(), workers, save, out, json=json, quiet=quiet)
 
 
 def _fuzz_target(
@@ -104,61 +112,53 @@ def _fuzz_target(
     raise typer.Exit(exit_code(result.verdict))
 
 
-def _fuzz_agent(
-    preset: str, program: str | None, folder: Path, out: Path, *, examples: int, seed: int, json: bool
-) -> NoReturn:
-    from rich.console import Console  # noqa: PLC0415
+@dataclass(frozen=True)
+class _Asked:
+    """What the options say; each kind of target has defaults of its own."""
 
-    from harness.fuzz.wire import WireAgent, fuzz_agent, save_wire  # noqa: PLC0415
-    from harness.judge.verdict import exit_code  # noqa: PLC0415
-    from harness.report.fuzz_wire import WireResult, print_wire, write_wire  # noqa: PLC0415
+    seed: int
+    examples: int | None
+    seconds: float | None
+    own: tuple[str, ...]
+    without: tuple[str, ...]
+    texts: bool
+    hang: float | None
 
-    console = Console(stderr=True)
-    findings, saved, played, interrupted = [], [], 0, False
+    def for_target(self) -> FuzzSpec:
+        from harness.fuzz.fuzzer import DEFAULT_EXAMPLES, HANG_S, FuzzSpec  # noqa: PLC0415
+        from harness.fuzz.oracles import ORACLES  # noqa: PLC0415
 
-    def on_example(number: int, causes: int) -> None:
-        nonlocal played
-        played = number
-        status.update(f"fuzzing {preset}: {number} of {examples} examples, {causes} causes")
+        self._demand_known(ORACLES)
+        return FuzzSpec(
+            seed=self.seed,
+            examples=self._examples(DEFAULT_EXAMPLES),
+            seconds=self.seconds,
+            oracles=tuple(name for name in ORACLES if name not in self.without),
+            own=self.own,
+            texts=self.texts,
+            hang_s=self.hang or HANG_S,
+        )
 
-    with console.status(f"fuzzing {preset}") as status:
-        try:
-            for finding in fuzz_agent(WireAgent(preset, program), examples=examples, seed=seed, on_example=on_example):
-                findings.append(finding)
-                saved.append(save_wire(finding, preset, folder))
-        except KeyboardInterrupt:
-            interrupted = True
-    result = WireResult(preset, seed, played, findings, saved, interrupted)
-    path = write_wire(result, out / "fuzz")
-    print_wire(result, console)
-    console.print(f"report: {path}", markup=False, highlight=False, soft_wrap=True)
-    if json:
-        print_json(result.document())
-    raise typer.Exit(exit_code(result.verdict))
+    def for_agent(self, workers: int) -> WireSpec:
+        from harness.fuzz.wire import DEFAULT_EXAMPLES, TIMEOUT_S, WIRE_ORACLES, WireSpec  # noqa: PLC0415
 
+        self._demand_known(WIRE_ORACLES)
+        return WireSpec(
+            seed=self.seed,
+            examples=self._examples(DEFAULT_EXAMPLES),
+            seconds=self.seconds,
+            own=self.own,
+            without=self.without,
+            texts=self.texts,
+            timeout_s=self.hang or TIMEOUT_S,
+            workers=workers,
+        )
 
-def _spec(
-    seed: int,
-    examples: int | None,
-    seconds: float | None,
-    own: list[str] | tuple[str, ...],
-    without: list[str] | tuple[str, ...],
-    *,
-    texts: bool,
-    hang: float,
-) -> FuzzSpec:
-    from harness.fuzz.fuzzer import DEFAULT_EXAMPLES, FuzzSpec  # noqa: PLC0415
-    from harness.fuzz.oracles import ORACLES  # noqa: PLC0415
+    def _examples(self, default: int) -> int | None:
+        return default if self.examples is None and self.seconds is None else self.examples
 
-    for name in without:
-        if name not in ORACLES:
-            raise InputError(f"there is no oracle {name!r}", where="--without", hint=f"there are {', '.join(ORACLES)}")
-    return FuzzSpec(
-        seed=seed,
-        examples=DEFAULT_EXAMPLES if examples is None and seconds is None else examples,
-        seconds=seconds,
-        oracles=tuple(name for name in ORACLES if name not in without),
-        own=tuple(own),
-        texts=texts,
-        hang_s=hang,
-    )
+    def _demand_known(self, oracles: Sequence[str]) -> None:
+        unknown = [name for name in self.without if name not in oracles]
+        if unknown:
+            known = f"there are {', '.join(oracles)}"
+            raise InputError(f"there is no oracle {unknown[0]!r}", where="--without", hint=known)

@@ -99,7 +99,7 @@ def fuzzed_call(choices: Choices, tools: Sequence[ToolSchema], number: int = 1) 
     tool = choices.pick(tools)
     made = choices.pick((_valid, _near_miss, _raw))(choices, tool)
     if choices.flag(_ONE_IN_BAD_NAMES):
-        family, name = _bad_name(choices, tool.name, {each.name for each in tools})
+        family, name = bad_name(choices, tool.name, {each.name for each in tools})
         tolerable = family in _TOLERABLE_NAMES and made.due is not Due.REFUSE
         return made._replace(
             call=ScriptedCall(name, made.call.arguments, f"call_{number}"),
@@ -159,7 +159,7 @@ def _raw(choices: Choices, tool: ToolSchema) -> FuzzedCall:
     return FuzzedCall(ScriptedCall(tool.name, text, None), tool.name, due, family, value=value)
 
 
-def _bad_name(choices: Choices, name: str, known: set[str]) -> tuple[str, str | None]:
+def bad_name(choices: Choices, name: str, known: set[str]) -> tuple[str, str | None]:
     """How a name is wrong, and the name; never one of the known ones.
 
     Case, prefix and suffix are what a reader may see through; it is then the tool that was meant and no other.
@@ -177,10 +177,14 @@ def _bad_name(choices: Choices, name: str, known: set[str]) -> tuple[str, str | 
     return ("unknown", "no_such_tool_" + name) if wrong in known else (family, wrong)
 
 
+def bad_id(choices: Choices, first: str | None) -> tuple[str, str | None]:
+    """How an id is wrong, and the id; ``first`` is that of the first call of the step, None for that call itself."""
+    tries: list[tuple[str, str | None]] = [
+        ("missing", None), ("empty", ""), ("long", "call_" + "x" * 200), ("odd", "a b\n"),
+    ]  # fmt: skip
+    return choices.pick(tries if first is None else [*tries[:2], ("twice", first), *tries[2:]])
+
+
 def _with_bad_id(choices: Choices, made: FuzzedCall, calls: Sequence[FuzzedCall]) -> FuzzedCall:
-    family, call_id = choices.pick(
-        (("missing", None), ("empty", ""), ("twice", calls[0].call.id), ("long", "call_" + "x" * 200), ("odd", "a b\n"))
-    )
-    if family == "twice" and made is calls[0]:
-        return made
+    family, call_id = bad_id(choices, None if made is calls[0] else calls[0].call.id)
     return made._replace(call=made.call.__class__(made.call.name, made.call.arguments, call_id), id_family=family)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from harness.fuzz.examples import Example
 from harness.fuzz.playing import Played
+from harness.fuzz.tally import Row, Tally
 from harness.fuzz.texts import FAMILIES
 from harness.judge.invariants import runs_of
 
@@ -21,7 +22,7 @@ OUTCOMES = ("ran", "refused", "unanswered")
 class Coverage:
     """Counts by axis, family and outcome. *unanswered*: something was raised, or the pipeline did not end."""
 
-    counts: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    tally: Tally = field(default_factory=lambda: Tally(OUTCOMES))
     examples: int = 0
     calls: int = 0
     started: Counter[str] = field(default_factory=Counter)
@@ -38,32 +39,24 @@ class Coverage:
                 if step is not None and step.outcome is not None and position < len(step.plans):
                     outcome = "ran" if runs_of(step, position) else "refused"
                 answered = answered and outcome != "unanswered"
-                self.counts["arguments", call.family, outcome] += 1
-                self.counts["name", call.name_family, outcome] += 1
-                self.counts["id", call.id_family, outcome] += 1
+                self.tally.add("arguments", call.family, outcome)
+                self.tally.add("name", call.name_family, outcome)
+                self.tally.add("id", call.id_family, outcome)
         kind = "cut stream" if any(turn.cut for turn in example.turns) else example.kind
-        self.counts["example", kind, "ran" if answered else "unanswered"] += 1
+        self.tally.add("example", kind, "ran" if answered else "unanswered")
         if played is not None:
             self.started.update(played.started)
 
     def add(self, other: Coverage) -> None:
         """Take the counts of another worker."""
-        self.counts.update(other.counts)
+        self.tally.update(other.tally)
         self.started.update(other.started)
         self.examples += other.examples
         self.calls += other.calls
 
-    def rows(self) -> list[tuple[str, str, int, dict[str, int]]]:
-        """Axis, family, how often, and by outcome; families of texts that were never tried included."""
-        order = ["valid", "near_miss", *FAMILIES]
-        found: list[tuple[str, str, int, dict[str, int]]] = []
-        for axis in AXES:
-            families = {family for kind, family, _ in self.counts if kind == axis}
-            named = order if axis == "arguments" else sorted(families)
-            for family in [*named, *sorted(families - set(named))]:
-                by = {outcome: self.counts[axis, family, outcome] for outcome in OUTCOMES}
-                found.append((axis, family, sum(by.values()), by))
-        return found
+    def rows(self) -> list[Row]:
+        """All counts, those of texts that were never tried included."""
+        return self.tally.rows(AXES, {"arguments": ["valid", "near_miss", *FAMILIES]})
 
 
 def total(parts: Iterable[Coverage]) -> Coverage:

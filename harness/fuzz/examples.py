@@ -50,7 +50,10 @@ _LETTERS = re.compile(r"[^a-z0-9]")
 
 
 class MadeCall(NamedTuple):
-    """A call as it is sent, how it was made, and for calls on files (`file_histories`) what has to come of it."""
+    """A call as it is sent, how it was made, and for calls on files (`file_histories`) what has to come of it.
+
+    ``tool`` is the name of the tool that was meant, where the call has another name.
+    """
 
     name: str | None
     arguments: str | None
@@ -59,6 +62,7 @@ class MadeCall(NamedTuple):
     name_family: str = "known"
     id_family: str = "fresh"
     outcome: Outcome | None = None
+    tool: str = ""
 
     def sent(self) -> dict[str, Any]:
         """As the API sends it."""
@@ -66,11 +70,15 @@ class MadeCall(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """The calls of one step, and what happens outside before; ``cut`` breaks the answer off while it is streamed."""
+    """The calls of one step, and what happens outside before; ``cut`` breaks the answer off while it is streamed.
+
+    ``fault`` is one on the way to an agent (`harness.wire.faults`, as text, without the answer that it happens to).
+    """
 
     calls: tuple[MadeCall, ...]
     before: tuple[EventSpec, ...] = ()
     cut: bool = False
+    fault: str = ""
 
 
 class Example(NamedTuple):
@@ -149,8 +157,8 @@ class ExampleMaker:
         if made.family == "valid" and made.value and choices.flag():
             family = choices.pick(_WRITTEN)
             arguments = FAMILIES[family](choices, self._hinted(choices, self._by_name[made.tool], made.value))
-            return MadeCall(name, arguments, call_id, family, made.name_family, made.id_family)
-        return MadeCall(name, arguments, call_id, made.family, made.name_family, made.id_family)
+            return MadeCall(name, arguments, call_id, family, made.name_family, made.id_family, tool=made.tool)
+        return MadeCall(name, arguments, call_id, made.family, made.name_family, made.id_family, tool=made.tool)
 
     def _hinted(self, choices: Choices, tool: ToolSchema, value: dict[str, Any]) -> dict[str, Any]:
         """The arguments with values in them that mean something in the workspace, where they fit."""

@@ -11,13 +11,16 @@ from typing import Any
 from harness.files import write_text_atomically
 from harness.fuzz.calls import Due
 from harness.fuzz.examples import FILES, Example, ExampleMaker, MadeCall, outcomes
-from harness.fuzz.fuzzer import AGAIN, Finding
+from harness.fuzz.fuzzer import AGAIN
+from harness.fuzz.hangs import within_s
 from harness.fuzz.histories import Outcome
+from harness.fuzz.parts import Finding
 from harness.fuzz.playing import NEVER, Played, Stage, may_run_together
 from harness.fuzz.targets import BUILTIN_TOOLS, LoadedTarget, TargetName
 from harness.judge.invariants import INVARIANTS, runs_of
 from harness.pipeline.file_versions import EXPECTED_KEYS
 from harness.pipeline.tool import ToolKind
+from harness.scenario.functions import named_from
 from harness.scenario.world import EventSpec
 from harness.scenario.yaml_text import OneLine, to_yaml
 
@@ -25,7 +28,6 @@ REGRESSIONS = Path("scenarios/regressions")
 """Where findings are saved."""
 
 _ABOUT_RUNS = frozenset({"refuses_broken", "accepts_valid", "same_arguments", "runs_once", "cut_stream"})
-_WITHIN_S = 5.0
 _ABOUT = {
     "no_exception": "Whatever a model calls, the pipeline answers it and raises nothing.",
     "tool_returns": "A tool answers input that fits its schema with a ToolResult and raises nothing.",
@@ -53,8 +55,10 @@ def title_of(finding: Finding) -> str:
     return _ABOUT.get(finding.breach.invariant, f"The oracle {finding.breach.invariant} has no objection.")
 
 
-def scenario_of(finding: Finding, name: TargetName, target: LoadedTarget, seed: int) -> dict[str, Any]:
-    """The finding as the document of a scenario."""
+def scenario_of(
+    finding: Finding, name: TargetName, target: LoadedTarget, seed: int, folder: Path = Path()
+) -> dict[str, Any]:
+    """The finding as the document of a scenario that stands in ``folder``."""
     example = finding.example
     maker = ExampleMaker(target.tools, seed)
     with Stage(target.make) as stage:
@@ -66,10 +70,10 @@ def scenario_of(finding: Finding, name: TargetName, target: LoadedTarget, seed: 
     if not target.definitions:
         document["workspace"] = {"files": dict(FILES)}
     return document | {
-        "agent": _agent(example, name, target) | _breaker(example, played),
+        "agent": _agent(example, name, target, folder) | _breaker(example, played),
         "prompt": "Go on.",
         "player": {"script": _script(example)},
-        "expect": _expectations(finding, maker, played),
+        "expect": _expectations(finding, maker, played, folder),
     }
 
 
@@ -86,7 +90,7 @@ def save(
     """
     paths: list[Path | None] = []
     for finding in findings:
-        text = to_yaml(scenario_of(finding, name, targets[finding.group], seed))
+        text = to_yaml(scenario_of(finding, name, targets[finding.group], seed, folder))
         path = folder / f"{_slug(name.name)}-{_slug(finding.breach.invariant)}-{_digest(finding)}.yaml"
         if not _carried(finding.example):
             paths.append(None)
@@ -97,7 +101,7 @@ def save(
     return paths
 
 
-def _agent(example: Example, name: TargetName, target: LoadedTarget) -> dict[str, Any]:
+def _agent(example: Example, name: TargetName, target: LoadedTarget, folder: Path) -> dict[str, Any]:
     agent: dict[str, Any]
     if name.kind == "tools":
         called = {call.name for turn in example.turns for call in turn.calls}
@@ -106,7 +110,7 @@ def _agent(example: Example, name: TargetName, target: LoadedTarget) -> dict[str
     elif name.kind == "builtin":
         agent = {"tools": list(BUILTIN_TOOLS)}
     else:
-        agent = {"registry": name.name}
+        agent = {"registry": named_from(name.name, folder)}
     if example.streamed:
         agent["stream"] = True
     return agent | {"shell": "spy", "repeat_limit": 0}
@@ -147,7 +151,7 @@ def _event(event: EventSpec) -> dict[str, Any]:
     return event.model_dump(exclude_defaults=True)
 
 
-def _expectations(finding: Finding, maker: ExampleMaker, played: Played | None) -> dict[str, Any]:
+def _expectations(finding: Finding, maker: ExampleMaker, played: Played | None, folder: Path) -> dict[str, Any]:
     oracle, example = finding.breach.invariant, finding.example
     expect: dict[str, Any] = {}
     if any(turn.cut for turn in example.turns):
@@ -157,7 +161,7 @@ def _expectations(finding: Finding, maker: ExampleMaker, played: Played | None) 
     elif oracle in _ABOUT_RUNS and played is not None:
         expect["pipeline"] = {"runs": _due_runs(finding, maker, played)}
     elif oracle == "ends":
-        expect["pipeline"] = {"within_s": _WITHIN_S}
+        expect["pipeline"] = {"within_s": within_s(finding.hang_s)}
     elif oracle == "same_decision":
         expect["pipeline"] = {"again": AGAIN}
     elif oracle == "file_versions":
@@ -168,7 +172,7 @@ def _expectations(finding: Finding, maker: ExampleMaker, played: Played | None) 
             for position, call in enumerate(turn.calls)
         ]
     else:
-        expect["pipeline"] = {"oracles": [oracle]}
+        expect["pipeline"] = {"oracles": [named_from(oracle, folder)]}
     return expect
 
 

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.errors import InputError
-from harness.fuzz.coverage import Coverage, total
+from harness.fuzz.coverage import Coverage
 from harness.fuzz.examples import Example, ExampleMaker
+from harness.fuzz.hangs import smallest_hang
 from harness.fuzz.oracles import DUE, ORACLES, UserOracle, cut_short, judge
+from harness.fuzz.parts import Finding, FuzzReport, Judged, Part, by_example, together
 from harness.fuzz.playing import Played
 from harness.fuzz.shrinking import MOST_TRIES, shrunk
 from harness.fuzz.targets import LoadedTarget
 from harness.fuzz.texts import FAMILIES
 from harness.fuzz.timed import TimedStage
 from harness.judge.invariants import Breach, decided, differ
+from harness.scenario.children import Pulse
 from harness.scenario.functions import FunctionError, load_function
 
 DEFAULT_EXAMPLES = 1000
@@ -25,11 +28,10 @@ MOST_HANGS = 10
 AGAIN = 8
 """How often an example is played again to see whether the decisions are the same."""
 
-_SHRINK_HANG_S = 0.5
-_FEWER_TRIES = {"ends": 40, "same_decision": 120}
+FEWER_TRIES = {"same_decision": 120}
 """Each try of these takes longer."""
 
-_PROGRESS_S = 0.5
+PROGRESS_S = 0.5
 _KINDS_OF_TEXT = {
     family: "the same object" if at < list(FAMILIES).index("empty") else "another text"
     for at, family in enumerate(FAMILIES)
@@ -65,104 +67,102 @@ class FuzzSpec:
             raise InputError(str(error), where="--oracle", hint="module:function") from error
 
 
-@dataclass(frozen=True)
-class Finding:
-    """A breach and the smallest example that shows it.
+class Session:
+    """One worker's part of a run: every ``step``-th example from ``first`` on.
 
-    ``number`` is the example that showed it first, ``times`` how many did, ``families`` the kinds of input by which.
-    ``cause`` is what makes two breaches one: oracle, place and kind of input. ``group`` counts the parts of a target.
+    A worker that goes on for another one knows the causes that it has met (``known``), and how many examples did not
+    end (``endless``). Findings of the oracles ``left`` are not made small. ``folder`` and ``pulse`` see `TimedStage`.
     """
 
-    breach: Breach
-    example: Example
-    number: int
-    cause: tuple[object, ...]
-    families: tuple[str, ...] = ()
-    times: int = 1
-    group: int = 0
-
-    @property
-    def signature(self) -> tuple[object, ...]:
-        """Equal for findings that are one."""
-        turns = [
-            (tuple((call.name, call.arguments) for call in turn.calls), tuple(map(repr, turn.before)), turn.cut)
-            for turn in self.example.turns
-        ]
-        return self.breach.invariant, self.breach.place, tuple(turns)
-
-
-@dataclass
-class FuzzReport:
-    """What came of a run; ``interrupted`` where it did not come to its end."""
-
-    findings: list[Finding] = field(default_factory=list)
-    coverage: Coverage = field(default_factory=Coverage)
-    interrupted: bool = False
-
-
-class Session:
-    """One worker's part of a run: every ``step``-th example from ``first`` on."""
-
-    def __init__(self, targets: Sequence[LoadedTarget], spec: FuzzSpec, *, first: int = 0, step: int = 1) -> None:
+    def __init__(
+        self,
+        targets: Sequence[LoadedTarget],
+        spec: FuzzSpec,
+        *,
+        first: int = 0,
+        step: int = 1,
+        known: Collection[tuple[object, ...]] = (),
+        endless: int = 0,
+        left: Collection[str] = (),
+        folder: Path | None = None,
+        pulse: Pulse | None = None,
+    ) -> None:
         self._spec = spec
         self._numbers = first, step
         self._own = spec.user_oracles()
         self._targets = targets
         self._makers = [ExampleMaker(target.tools, spec.seed, texts=spec.texts) for target in targets]
-        self._stages = [TimedStage(target.make, spec.hang_s) for target in targets]
-        self._found: dict[tuple[object, ...], Finding] = {}
-        self.coverage = Coverage()
-        self._endless = 0
+        self._stages = [TimedStage(target.make, spec.hang_s, folder=folder, pulse=pulse) for target in targets]
+        self._known = set(known)
+        self._endless = endless
+        self._left = left
+        self._tell: Callable[[Judged | Finding], object] = lambda _: None
 
     def run(self, on_progress: Callable[[Coverage, int], None] = lambda *_: None) -> FuzzReport:
         """Go on until the examples or the time are used up, or somebody interrupts: what was found is kept."""
-        return together([self.part(on_progress)])
+        part, told_at = Part(), time.monotonic()
 
-    def part(self, on_progress: Callable[[Coverage, int], None] = lambda *_: None) -> FuzzReport:
-        """`run`, as a part that is still to be put `together` with those of other workers.
+        def tell(told: Judged | Finding) -> None:
+            nonlocal told_at
+            part.take(told)
+            if time.monotonic() - told_at > PROGRESS_S:
+                told_at = time.monotonic()
+                on_progress(part.coverage, len(part.found))
+
+        interrupted = False
+        try:
+            self.play(tell)
+        except KeyboardInterrupt:
+            interrupted = True
+        report = together([part], interrupted=interrupted)
+        report.findings = by_example(report.findings)
+        return report
+
+    def play(self, tell: Callable[[Judged | Finding], object]) -> None:
+        """Play until the examples or the time are used up, and tell of each at once; then of each new finding, small.
 
         So many examples that do not end are enough to know it.
         """
-        started = told = time.monotonic()
-        interrupted = False
+        self._tell = tell
+        started = time.monotonic()
         number, step = self._numbers
         try:
             while self._spec.examples is None or number < self._spec.examples:
-                self._one(number)
-                number += step
-                now = time.monotonic()
-                if now - told > _PROGRESS_S:
-                    told = now
-                    on_progress(self.coverage, len(self._found))
-                if self._spec.seconds is not None and now - started > self._spec.seconds:
-                    break
                 if self._endless >= MOST_HANGS:
                     break
-        except KeyboardInterrupt:
-            interrupted = True
+                self._one(number)
+                number += step
+                if self._spec.seconds is not None and time.monotonic() - started > self._spec.seconds:
+                    break
         finally:
-            for stage in self._stages:
-                stage.close()
-        return FuzzReport(list(self._found.values()), self.coverage, interrupted)
+            self.close()
+
+    def close(self) -> None:
+        """End the threads and remove the folders."""
+        for stage in self._stages:
+            stage.close()
+
+    def shows(self, finding: Finding, candidate: Example, seconds: float | None = None) -> Breach | None:
+        """The breach of the finding's cause, where the candidate has it too; ``seconds`` are how long it may take."""
+        maker, stage = self._makers[finding.group], self._stages[finding.group]
+        cause = cause_of(finding.breach)
+        kept = candidate._replace(kind="twice") if cause[0] == "same_decision" else candidate
+        found = self._all(kept, stage.play(kept, seconds), maker, stage)
+        return next((breach for breach in found if cause_of(breach) == cause), None)
 
     def _one(self, number: int) -> None:
         group = number % len(self._targets)
         maker, stage = self._makers[group], self._stages[group]
         example = maker.example(number)
         played = stage.play(example)
-        self.coverage.note(example, played)
+        breaches = self._breaches(example, played, maker, stage)
+        hits = tuple(hit(breach, example, number, group, self._spec.hang_s) for breach in breaches)
         self._endless += played is None
-        for breach in self._breaches(example, played, maker, stage):
-            family = _family(example, breach)
-            key = (group, breach.invariant, breach.place, _kind_of(breach, family))
-            known = self._found.get(key)
-            if known is not None:
-                families = tuple(sorted({*known.families, family}))
-                self._found[key] = replace(known, times=known.times + 1, families=families)
-                continue
-            self._found[key] = self._smallest(
-                Finding(breach, example, number, key, (family,), group=group), maker, stage
-            )
+        self._tell(Judged(number, counted(example, played), hits, played is not None))
+        for finding in hits:
+            if finding.cause not in self._known:
+                self._known.add(finding.cause)
+                self._tell(self._smallest(finding))
 
     def _breaches(
         self, example: Example, played: Played | None, maker: ExampleMaker, stage: TimedStage
@@ -170,8 +170,8 @@ class Session:
         """The breaches of an example, one of each cause."""
         seen: set[tuple[object, ...]] = set()
         for breach in self._all(example, played, maker, stage):
-            if _cause(breach) not in seen:
-                seen.add(_cause(breach))
+            if cause_of(breach) not in seen:
+                seen.add(cause_of(breach))
                 yield breach
 
     def _all(self, example: Example, played: Played | None, maker: ExampleMaker, stage: TimedStage) -> Iterator[Breach]:
@@ -198,55 +198,43 @@ class Session:
                 yield Breach("same_decision", 0, None, "", "the same calls were decided in two ways")
                 return
 
-    def _smallest(self, finding: Finding, maker: ExampleMaker, stage: TimedStage) -> Finding:
-        cause = _cause(finding.breach)
-        hangs = finding.breach.invariant == "ends"
-        last = [finding.breach]
-
-        def fails(candidate: Example) -> bool:
-            kept = candidate._replace(kind="twice") if cause[0] == "same_decision" else candidate
-            played = stage.play(kept, _SHRINK_HANG_S if hangs else None)
-            for breach in self._all(kept, played, maker, stage):
-                if _cause(breach) == cause:
-                    last[0] = breach if not hangs else finding.breach
-                    return True
-            return False
-
-        if not self._spec.shrink:
+    def _smallest(self, finding: Finding) -> Finding:
+        oracle = finding.breach.invariant
+        if not self._spec.shrink or oracle in self._left:
             return finding
-        small = shrunk(finding.example, fails, _FEWER_TRIES.get(finding.breach.invariant, MOST_TRIES))
-        if finding.breach.invariant == "same_decision":
-            small = small._replace(kind="twice")
-        return replace(finding, example=small, breach=last[0])
+        last = finding.breach
+
+        def fails(candidate: Example, seconds: float | None = None) -> bool:
+            nonlocal last
+            breach = self.shows(finding, candidate, seconds)
+            last = breach or last
+            return breach is not None
+
+        if oracle == "ends":
+            small = smallest_hang(finding.example, fails, finding.hang_s)
+            return replace(finding, example=small, small=True)
+        return made_small(finding, shrunk(finding.example, fails, FEWER_TRIES.get(oracle, MOST_TRIES)), last)
 
 
-def merged(findings: Iterable[Finding]) -> list[Finding]:
-    """One finding for each cause, and for each smallest example; the earliest stands for all."""
-    ordered = sorted(findings, key=lambda one: (one.number, one.breach.invariant, one.breach.place))
-    causes: dict[object, Finding] = {}
-    for finding in ordered:
-        _take(causes, finding.cause, finding)
-    smallest: dict[object, Finding] = {}
-    for finding in causes.values():
-        _take(smallest, finding.signature, finding)
-    return list(smallest.values())
+def made_small(finding: Finding, example: Example, breach: Breach) -> Finding:
+    """The finding with the smallest example that shows it, and the breach that it shows."""
+    if breach.invariant == "same_decision":
+        example = example._replace(kind="twice")
+    return replace(finding, example=example, breach=breach, small=True)
 
 
-def _take(found: dict[object, Finding], key: object, finding: Finding) -> None:
-    known = found.get(key)
-    if known is None:
-        found[key] = finding
-    else:
-        families = tuple(sorted({*known.families, *finding.families}))
-        found[key] = replace(known, times=known.times + finding.times, families=families)
+def counted(example: Example, played: Played | None) -> Coverage:
+    """The coverage of one example; None for one that did not end."""
+    coverage = Coverage()
+    coverage.note(example, played)
+    return coverage
 
 
-def together(reports: Sequence[FuzzReport]) -> FuzzReport:
-    """The reports of several workers as one; a cause that several have met is that of the earliest example."""
-    findings = [finding for report in reports for finding in report.findings]
-    return FuzzReport(
-        merged(findings), total(report.coverage for report in reports), any(report.interrupted for report in reports)
-    )
+def hit(breach: Breach, example: Example, number: int, group: int, hang_s: float) -> Finding:
+    """A breach as the finding of the example that shows it."""
+    family = _family(example, breach)
+    cause = (group, breach.invariant, breach.place, _kind_of(breach, family))
+    return Finding(breach, example, number, cause, (family,), group=group, hang_s=hang_s)
 
 
 def _kind_of(breach: Breach, family: str) -> str:
@@ -256,7 +244,8 @@ def _kind_of(breach: Breach, family: str) -> str:
     return "another name" if family.startswith("name ") else _KINDS_OF_TEXT.get(family, family)
 
 
-def _cause(breach: Breach) -> tuple[object, ...]:
+def cause_of(breach: Breach) -> tuple[object, ...]:
+    """What two breaches of one example have in common that are one."""
     return breach.invariant, breach.place
 
 

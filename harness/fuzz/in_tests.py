@@ -7,10 +7,10 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from harness.fuzz.findings import REGRESSIONS, save, title_of
-from harness.fuzz.fuzzer import FuzzReport, FuzzSpec, Session
+from harness.fuzz.fuzzer import FuzzSpec, Session
 from harness.fuzz.oracles import ORACLES
-from harness.fuzz.parallel import load_target
-from harness.fuzz.targets import LoadedTarget, TargetName, loaded
+from harness.fuzz.parts import FuzzReport
+from harness.fuzz.targets import LoadedTarget, TargetName, load_target, loaded
 from harness.pipeline.workspace import Workspace
 from harness.scenario.target import Surroundings, target_of
 from harness.seams import ManualClock

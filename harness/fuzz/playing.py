@@ -42,13 +42,16 @@ NEVER = 1_000_000
 
 
 class Stage:
-    """A workspace in which examples are played one after the other, each in a fresh state; one stage a thread."""
+    """A workspace in which examples are played one after the other, each in a fresh state; one stage a thread.
 
-    def __init__(self, target: Target) -> None:
+    It is made in ``folder``, and in memory where that is None.
+    """
+
+    def __init__(self, target: Target, folder: Path | None = None) -> None:
         # The client asks for it, and finding it out starts a program, once.
         platform.uname().processor  # noqa: B018
         self._target = target
-        self._folder = Path(tempfile.mkdtemp(prefix="harness-fuzz-", dir=_memory())).resolve()
+        self._folder = Path(tempfile.mkdtemp(prefix="harness-fuzz-", dir=folder or memory())).resolve()
         self._root = self._folder / "workspace"
         self._dirty = True
 
@@ -100,6 +103,14 @@ class Stage:
         self._dirty = False
 
 
+def prepare(example: Example) -> None:
+    """Load what an example needs and what takes its time to load, so that no clock counts it to the example."""
+    if example.streamed:
+        import harness.pipeline.loop  # noqa: PLC0415
+        import harness.play.client  # noqa: PLC0415
+        import harness.play.transport  # noqa: F401, PLC0415
+
+
 def may_run_together(example: Example, reading: Collection[str]) -> bool:
     """Whether calls of the example may run side by side; ``reading`` are the tools that only read."""
     return any(
@@ -121,7 +132,7 @@ def _fresh_breaker(breaker: CircuitBreaker, example: Example, reading: Collectio
     return fresh
 
 
-def _memory() -> str | None:
+def memory() -> str | None:
     """A folder in memory, where there is one: thousands of small workspaces are made and removed."""
     folder = Path("/dev/shm")  # noqa: S108
     return str(folder) if folder.is_dir() and os.access(folder, os.W_OK) else None

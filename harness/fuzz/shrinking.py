@@ -13,6 +13,7 @@ from harness.fuzz.texts.writing import compact
 MOST_TRIES = 600
 _SIMPLEST = ("{}", "", "null", "[]", "{", "0")
 _LONGEST_SEARCH = 4000
+_LONGEST_PLAINER = 200
 _DEEPEST = 40
 
 Fails = Callable[[Example], bool]
@@ -49,9 +50,10 @@ def _weight(example: Example) -> tuple[Any, ...]:
         len(calls),
         len(example.turns),
         sum(len(turn.before) for turn in example.turns),
-        sum(turn.cut for turn in example.turns),
+        sum(turn.cut + bool(turn.fault) for turn in example.turns),
         example.kind != "calls",
         sum(call.id_family != "fresh" for call in calls),
+        sum(call.name_family != "known" for call in calls),
         sum(len(call.arguments or "") for call in calls),
         sum(not character.isalnum() for call in calls for character in call.arguments or ""),
         [call.arguments or "" for call in calls],
@@ -60,8 +62,10 @@ def _weight(example: Example) -> tuple[Any, ...]:
 
 
 def _shorter(example: Example) -> Iterator[Example]:
-    """Without some turns, calls or events, many at once first."""
+    """Without some turns, calls or events, many at once first: most faults need one call and nothing else."""
     turns = example.turns
+    if len(turns) > 1:
+        yield from (example._replace(turns=(turn,)) for turn in turns)
     size = max(1, len(turns) // 2)
     while size:
         for start in range(0, len(turns), size):
@@ -70,6 +74,8 @@ def _shorter(example: Example) -> Iterator[Example]:
                 yield example._replace(turns=kept)
         size //= 2
     for at, turn in enumerate(turns):
+        if len(turn.calls) > 2:
+            yield from (_with_turn(example, at, turn._replace(calls=(call,))) for call in turn.calls)
         size = max(1, len(turn.calls) // 2)
         while size:
             for start in range(0, len(turn.calls), size):
@@ -92,10 +98,15 @@ def _plainer(example: Example) -> Iterator[Example]:
     if example.fragment > 1:
         yield example._replace(fragment=1)
     for at, turn in enumerate(example.turns):
+        if turn.fault:
+            yield _with_turn(example, at, turn._replace(fault=""))
         for position, call in enumerate(turn.calls):
             if call.id_family != "fresh":
                 fresh = call._replace(id=f"call_{at + 1}_{position + 1}", id_family="fresh")
                 yield _with_call(example, at, position, fresh)
+            if call.name_family != "known" and call.tool:
+                named = call._replace(name=call.tool, name_family="known")
+                yield _with_call(example, at, position, named)
 
 
 def _simpler_calls(example: Example) -> Iterator[Example]:
@@ -123,11 +134,19 @@ def _simpler_texts(text: str) -> Iterator[str]:
         for start in range(0, len(text), size) if len(text) // size < _LONGEST_SEARCH else ():
             yield text[:start] + text[start + size :]
         size //= 2
-    if len(text) < 200:
-        for at, character in enumerate(text):
-            for plain in "0a":
-                if character.isalnum() != plain.isalnum() or character > plain:
-                    yield text[:at] + plain + text[at + 1 :]
+    if len(text) < _LONGEST_PLAINER:
+        yield from _plainer_texts(text)
+
+
+def _plainer_texts(text: str) -> Iterator[str]:
+    """Of the same length, with plainer characters; a key that stands twice stays twice."""
+    for character in dict.fromkeys(text):
+        if not character.isascii():
+            yield text.replace(character, "a")
+    for at, character in enumerate(text):
+        for plain in "0a":
+            if character.isalnum() != plain.isalnum() or character > plain:
+                yield text[:at] + plain + text[at + 1 :]
 
 
 def _simpler_values(value: Any, depth: int) -> Iterator[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +17,9 @@ from harness.pipeline.circuit_breaker import CircuitBreaker
 from harness.pipeline.names import wire_name
 from harness.pipeline.registry import ToolRegistry
 from harness.pipeline.workspace import Workspace
-from harness.scenario.target import Surroundings, Target, load_target, stubs_of, target_of
-from harness.seams import Clock
+from harness.scenario.target import Surroundings, Target, stubs_of, target_of
+from harness.scenario.target import load_target as load_object
+from harness.seams import Clock, ManualClock
 
 BUILTIN = "builtin"
 BUILTIN_TOOLS = (*BUILTIN_NAMES, "MultiEdit", "TodoWrite")
@@ -62,8 +64,14 @@ class TargetName:
         """The targets that are meant, one as a rule, many for a large file; raises InputError."""
         if self.kind == "tools":
             return list(_of_file(Path(self.name)))
-        make = target_of(_builtin) if self.kind == "builtin" else load_target(self.name, Path.cwd())
+        make = target_of(_builtin) if self.kind == "builtin" else load_object(self.name, Path.cwd())
         return [loaded(make, around)]
+
+
+def load_target(name: TargetName) -> list[LoadedTarget]:
+    """The target's parts, loaded in this process; raises InputError."""
+    with tempfile.TemporaryDirectory(prefix="harness-fuzz-") as folder:
+        return name.load(Surroundings(Workspace(folder), ManualClock()))
 
 
 def loaded(make: Target, around: Surroundings) -> LoadedTarget:

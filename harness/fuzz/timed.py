@@ -6,26 +6,45 @@ import queue
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 from harness.fuzz.examples import Example
-from harness.fuzz.playing import Played, Stage
+from harness.fuzz.playing import Played, Stage, prepare
+from harness.scenario.children import Pulse
 from harness.scenario.ending import Abandoned, leave_behind
 from harness.scenario.target import Target
 
+BETWEEN_PLAYS_S = 60.0
+"""How long it may take to judge a play and to think of the next one."""
+
 
 class TimedStage:
-    """A stage in a thread of its own. ``play`` gives None for an example that did not end within ``seconds``."""
+    """A stage in a thread of its own. ``play`` gives None for an example that did not end within ``seconds``.
 
-    def __init__(self, target: Target, seconds: float) -> None:
+    A thread that holds the interpreter keeps the clock from being looked at too: in a child process, ``pulse`` lets the
+    parent see to that. ``folder`` is where workspaces are made.
+    """
+
+    def __init__(
+        self, target: Target, seconds: float, *, folder: Path | None = None, pulse: Pulse | None = None
+    ) -> None:
         self._target = target
         self._seconds = seconds
+        self._folder = folder
+        self._pulse = pulse
         self._worker: _Worker | None = None
 
     def play(self, example: Example, seconds: float | None = None) -> Played | None:
         """What was seen of the example; raises what `Stage.play` raises."""
         if self._worker is None:
-            self._worker = _Worker(Stage(self._target))
-        found = self._worker.play(example, seconds or self._seconds)
+            self._worker = _Worker(Stage(self._target, self._folder))
+        prepare(example)
+        seconds = seconds or self._seconds
+        if self._pulse is not None:
+            self._pulse.begin(seconds)
+        found = self._worker.play(example, seconds)
+        if self._pulse is not None:
+            self._pulse.begin(BETWEEN_PLAYS_S)
         if found is None:
             self._worker.abandon()
             self._worker = None

@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from harness.files import write_text_atomically
-from harness.fuzz.coverage import OUTCOMES
 from harness.fuzz.examples import Example
 from harness.fuzz.findings import title_of
-from harness.fuzz.fuzzer import Finding, FuzzReport
+from harness.fuzz.parts import Finding, FuzzReport
 from harness.judge.verdict import Verdict
 from harness.report.counts import counted
+from harness.report.fuzz_coverage import coverage_document, coverage_markdown, coverage_table
 from harness.report.text import one_line, visible
 
 _LONGEST = 160
@@ -51,9 +50,7 @@ class FuzzResult:
             "findings": [
                 self._finding(finding, path) for finding, path in zip(self.report.findings, self.saved, strict=True)
             ],
-            "coverage": [
-                {"of": axis, "family": family, "tried": tried, **by} for axis, family, tried, by in coverage.rows()
-            ],
+            "coverage": coverage_document(coverage.rows()),
             "programs_refused": dict(sorted(coverage.started.items())),
             "verdict": self.verdict,
         }
@@ -80,7 +77,7 @@ class FuzzResult:
 def print_fuzz(result: FuzzResult, console: Console, *, quiet: bool = False) -> None:
     """Print coverage and findings, and a last line with verdict and counts."""
     if not quiet:
-        _print_coverage(result, console)
+        console.print(coverage_table(result.report.coverage.rows()))
     for finding, path in zip(result.report.findings, result.saved, strict=True):
         console.print(Text(f"{finding.breach.invariant}: {one_line(finding.breach.text)}", "bold red"), soft_wrap=True)
         for line in calls_of(finding.example):
@@ -124,9 +121,7 @@ def fuzz_markdown(result: FuzzResult) -> str:
         lines += ["```text", *calls_of(finding.example), "```", ""]
         where = "no scenario can hold it" if path is None else f"`{path.as_posix()}`"
         lines += [f"Seen {finding.times} times, by {', '.join(finding.families)}: {where}.", ""]
-    lines += ["## Coverage", "", f"| of | family | tried | {' | '.join(OUTCOMES)} |", "|---|---|---|---|---|---|"]
-    for axis, family, tried, by in coverage.rows():
-        lines.append(f"| {axis} | {family} | {tried} | {' | '.join(str(by[outcome]) for outcome in OUTCOMES)} |")
+    lines += coverage_markdown(coverage.rows())
     return "\n".join(lines) + "\n"
 
 
@@ -135,15 +130,6 @@ def write_fuzz(result: FuzzResult, folder: Path) -> Path:
     path = folder / "report.md"
     write_text_atomically(path, fuzz_markdown(result))
     return path
-
-
-def _print_coverage(result: FuzzResult, console: Console) -> None:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for name in ("of", "family", "tried", *OUTCOMES):
-        table.add_column(name, justify="left" if name in ("of", "family") else "right")
-    for axis, family, tried, by in result.report.coverage.rows():
-        table.add_row(axis, family, f"{tried:,}", *(f"{by[outcome]:,}" for outcome in OUTCOMES))
-    console.print(table)
 
 
 def _code(text: str) -> str:

@@ -1,8 +1,8 @@
-"""What fuzzing an agent on the wire came to."""
+"""What fuzzing an agent on the wire came to: for a person at a terminal, as Markdown, and as one JSON document."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,11 @@ from rich.console import Console
 from rich.text import Text
 
 from harness.files import write_text_atomically
-from harness.fuzz.wire import WireFinding
+from harness.fuzz.examples import Example
+from harness.fuzz.wire import WireFinding, WireReport
 from harness.judge.verdict import Verdict
 from harness.report.counts import counted
+from harness.report.fuzz_coverage import coverage_document, coverage_markdown, coverage_table
 from harness.report.text import one_line, visible
 
 _LONGEST = 160
@@ -21,70 +23,107 @@ _LONGEST = 160
 
 @dataclass(frozen=True)
 class WireResult:
-    """A run against an agent, and the scenarios in which its findings were saved; ``examples`` were played."""
+    """A run against an agent, and the scenarios in which its findings were saved."""
 
     agent: str
     seed: int
-    examples: int
-    findings: Sequence[WireFinding]
+    report: WireReport
     saved: Sequence[Path]
-    interrupted: bool = False
 
     @property
     def verdict(self) -> Verdict:
-        """FAIL with findings; INCONCLUSIVE where nothing was played; else PASS."""
-        if self.findings:
+        """FAIL with findings; INCONCLUSIVE where nothing was called; else PASS."""
+        if self.report.findings:
             return Verdict.FAIL
-        return Verdict.PASS if self.examples else Verdict.INCONCLUSIVE
+        return Verdict.PASS if self.report.coverage.calls else Verdict.INCONCLUSIVE
 
     def document(self) -> dict[str, Any]:
         """As ``harness fuzz --json`` prints it."""
+        coverage = self.report.coverage
         return {
             "agent": self.agent,
             "seed": self.seed,
-            "examples": self.examples,
-            "interrupted": self.interrupted,
+            "examples": coverage.examples,
+            "calls": coverage.calls,
+            "interrupted": self.report.interrupted,
             "findings": [
                 {
+                    "cause": finding.cause,
+                    "what": visible(finding.why),
                     "checks": [{"name": check.name, "message": visible(check.message)} for check in finding.checks],
                     "first_example": finding.number,
+                    "again": finding.again,
                     "families": list(finding.families),
-                    "calls": [
-                        {"tool": call.tool, "arguments": visible(call.arguments)}
-                        for turn in finding.example
-                        for call in turn
+                    "turns": [
+                        {
+                            "calls": [
+                                {
+                                    "tool": call.name,
+                                    "id": call.id,
+                                    "arguments": None if call.arguments is None else visible(call.arguments),
+                                }
+                                for call in turn.calls
+                            ],
+                            **({"fault": turn.fault} if turn.fault else {}),
+                        }
+                        for turn in finding.example.turns
                     ],
                     "scenario": path.as_posix(),
                 }
-                for finding, path in zip(self.findings, self.saved, strict=True)
+                for finding, path in zip(self.report.findings, self.saved, strict=True)
             ],
+            "coverage": coverage_document(coverage.rows()),
             "verdict": self.verdict,
         }
 
 
-def print_wire(result: WireResult, console: Console) -> None:
-    """Print the findings, and a last line with verdict and counts."""
-    for finding, path in zip(result.findings, result.saved, strict=True):
-        console.print(Text(finding.cause, "bold red"), soft_wrap=True)
-        for line in _lines(finding):
+def print_wire(result: WireResult, console: Console, *, quiet: bool = False) -> None:
+    """Print coverage and findings, and a last line with verdict and counts."""
+    coverage = result.report.coverage
+    if not quiet:
+        console.print(coverage_table([row for row in coverage.rows() if row.tried]))
+    for finding, path in zip(result.report.findings, result.saved, strict=True):
+        console.print(Text(f"{finding.cause}: {one_line(finding.why)}", "bold red"), soft_wrap=True)
+        for line in _calls(finding.example):
             console.print(Text(f"  {line}"), soft_wrap=True)
-        console.print(Text(f"  first in example {finding.number}: {path}", "dim"), soft_wrap=True)
+        console.print(Text(f"  {_seen(finding)}: {path}", "dim"), soft_wrap=True)
     style = {Verdict.PASS: "green", Verdict.FAIL: "bold red"}.get(result.verdict, "yellow")
-    line = f"  {result.agent}: {counted(result.examples, 'example')}, {counted(len(result.findings), 'finding')}"
+    found = counted(len(result.report.findings), "finding")
+    line = f"  {result.agent}: {counted(coverage.examples, 'example')}, {counted(coverage.calls, 'call')}: {found}"
+    if result.report.interrupted:
+        line += " before it was interrupted"
     console.print(Text.assemble((result.verdict, style), line), soft_wrap=True)
+
+
+def wire_markdown(result: WireResult) -> str:
+    """The report as Markdown."""
+    coverage = result.report.coverage
+    counts = (coverage.examples, "example"), (coverage.calls, "call"), (len(result.report.findings), "finding")
+    summary = ", ".join(counted(count, what) for count, what in counts)
+    lines = [f"# harness fuzz --agent {result.agent}", "", f"**{result.verdict}**: {summary} (seed {result.seed}).", ""]
+    for finding, path in zip(result.report.findings, result.saved, strict=True):
+        lines += [f"## {finding.cause}", "", one_line(finding.why), ""]
+        lines += ["```text", *_calls(finding.example), "```", "", f"{_seen(finding)}: `{path.as_posix()}`.", ""]
+    return "\n".join([*lines, *coverage_markdown(coverage.rows())]) + "\n"
 
 
 def write_wire(result: WireResult, folder: Path) -> Path:
     """Write ``report.md`` into the folder; its path."""
-    lines = [f"# harness fuzz --agent {result.agent}", "", "| finding | by | scenario |", "|---|---|---|"]
-    for finding, path in zip(result.findings, result.saved, strict=True):
-        cells = [one_line(finding.cause), ", ".join(finding.families), f"`{path.as_posix()}`"]
-        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
     path = folder / "report.md"
-    write_text_atomically(path, "\n".join(lines) + "\n")
+    write_text_atomically(path, wire_markdown(result))
     return path
 
 
-def _lines(finding: WireFinding) -> list[str]:
-    told = [one_line(check.message) for check in finding.checks if check.message]
-    return [*told, *(f"{call.tool}({one_line(call.arguments, _LONGEST)})" for turn in finding.example for call in turn)]
+def _seen(finding: WireFinding) -> str:
+    seen = f"first in example {finding.number}, by {', '.join(finding.families)}"
+    return seen if finding.again else f"{seen}; not when it was played again"
+
+
+def _calls(example: Example) -> Iterator[str]:
+    """The calls of an example, a line each, faults behind those of their answer."""
+    for turn in example.turns:
+        for call in turn.calls:
+            call_id = "" if call.id_family == "fresh" else f" [id {call.id!r}]"
+            yield f"{one_line(str(call.name))}({one_line(call.arguments or '', _LONGEST)}){one_line(call_id)}"
+        if turn.fault:
+            yield f"[fault {turn.fault}]"

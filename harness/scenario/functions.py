@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import importlib.util
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -49,6 +50,17 @@ def load_object(name: str, folder: Path) -> Any:
             raise FunctionError(f"{name} is not there: {module_name} has no {attribute}")
         found = getattr(found, part)
     return found
+
+
+def named_from(name: str, folder: Path) -> str:
+    """The name under which a scenario in ``folder`` has what ``name`` stands for in the working folder.
+
+    Only a file has another one there; modules are looked for in the working folder as well.
+    """
+    module_name, _, attribute = name.rpartition(":")
+    if not module_name.endswith(".py"):
+        return name
+    return f"{Path(os.path.relpath(module_name, folder)).as_posix()}:{attribute}"
 
 
 def user_object(name: str, use: Callable[[Any], Any] = lambda found: found) -> Any:

@@ -18,7 +18,9 @@ from harness.play.strict_player import StrictPlayer
 from harness.play.transport import PlayerTransport, RecordingTransport
 from harness.scenario.agents.agent import Agent
 from harness.scenario.agents.pipeline import PipelineAgent
+from harness.scenario.children import Channel
 from harness.scenario.drift_events import note_allowed_drift
+from harness.scenario.dry_trial import dry_trial, is_needed
 from harness.scenario.format import Scenario
 from harness.scenario.guards import GuardedPlayer, GuardedTransport
 from harness.scenario.incidents import note_incidents
@@ -37,22 +39,20 @@ __all__ = ["ScenarioRun", "record_scenario", "run_scenario"]
 def run_scenario(scenario: Scenario, policy: ReplayPolicy | None = None, agent: Agent | None = None) -> ScenarioRun:
     """Run a scenario against its own player; raises InputError for files or tools that it names wrongly.
 
-    ``agent`` takes the place of the scenario's own.
+    ``agent`` takes the place of the scenario's own. A scenario that has to end in time is tried in a child process
+    first; what does not end there is not run again.
     """
     demand_single(scenario)
     policy = policy or ReplayPolicy()
     if policy.agent is not None:
         scenario = scenario.with_preset(policy.agent)
     agent = agent or agent_of(scenario, policy.agent_bin)
-    cassette = scenario.cassette
     with stage_of(scenario) as stage:
         if agent is not None:
             return run_served(stage, agent, policy)
-        if cassette is not None:
-            return _with_cassette(stage, cassette, policy)
-        if scenario.player.live:
-            return _with_live(stage, policy)
-        return _with_script(stage, policy)
+        if is_needed(scenario, policy):
+            stage.endless = dry_trial(scenario, policy, _try)
+        return _in_process(stage, policy)
 
 
 def record_scenario(
@@ -88,6 +88,21 @@ def record_scenario(
         outcome = pipeline.drive(transport, lambda: exchanges, scrubber, base_url=endpoint, api_key=api_key)
         outcome.unused += stage.left
         return outcome
+
+
+def _try(scenario: Scenario, policy: ReplayPolicy, channel: Channel) -> None:
+    with stage_of(scenario) as stage:
+        stage.channel = channel
+        _in_process(stage, policy)
+
+
+def _in_process(stage: Stage, policy: ReplayPolicy) -> ScenarioRun:
+    cassette = stage.scenario.cassette
+    if cassette is not None:
+        return _with_cassette(stage, cassette, policy)
+    if stage.scenario.player.live:
+        return _with_live(stage, policy)
+    return _with_script(stage, policy)
 
 
 def _with_script(stage: Stage, policy: ReplayPolicy) -> ScenarioRun:

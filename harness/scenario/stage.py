@@ -13,6 +13,8 @@ from harness.pipeline.workspace import Workspace
 from harness.play.live import LivePlayer
 from harness.play.player import Player
 from harness.play.script import ScriptPlayer
+from harness.scenario.children import Channel
+from harness.scenario.dry_trial import Endless
 from harness.scenario.format import Scenario
 from harness.scenario.happening import RequestEvents, World
 from harness.scenario.limits import RequestLimits
@@ -24,7 +26,10 @@ from harness.seams import ManualClock, SystemClock
 
 @dataclass(slots=True)
 class Stage:
-    """A scenario's folders and world, ready. ``home`` is empty, beside the workspace."""
+    """A scenario's folders and world, ready. ``home`` is empty, beside the workspace.
+
+    ``endless`` is what a trial has shown not to end; ``channel`` leads from a trial to who waits for it.
+    """
 
     scenario: Scenario
     workspace: Workspace
@@ -32,6 +37,8 @@ class Stage:
     world: World
     events: RequestEvents
     limits: RequestLimits
+    endless: Endless | None = None
+    channel: Channel | None = None
 
     @property
     def left(self) -> list[str]:

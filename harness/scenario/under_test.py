@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from harness.pipeline.orchestrator import ToolOrchestrator
-from harness.scenario.ending import within
+from harness.scenario.children import Channel
+from harness.scenario.dry_trial import Begun, Endless
+from harness.scenario.ending import EndlessError, within
 from harness.scenario.format import AgentSpec, Scenario
 from harness.scenario.guard import guarded, plant_outside
 from harness.scenario.stage import Stage
@@ -18,17 +20,35 @@ from harness.scenario.tool_watch import Facts, SeenStep, ToolWatch
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Watch:
-    """What is seen of a run; of a pipeline that nobody asks about, nothing is."""
+    """What is seen of a run; of a pipeline that nobody asks about, nothing is. For the rest see `Stage`."""
 
     steps: list[SeenStep]
     facts: Facts | None = None
     within_s: float | None = None
+    endless: Endless | None = None
+    channel: Channel | None = None
+    turn: int = 0
 
     def timed(self, work: Callable[[], _T]) -> _T:
-        """What ``work`` gives; raises EndlessError where it takes longer than it may."""
-        return work() if self.within_s is None else within(self.within_s, work)
+        """What ``work`` gives for the next turn; raises EndlessError where it takes longer than it may."""
+        turn, self.turn = self.turn, self.turn + 1
+        if self.within_s is None:
+            return work()
+        if self.endless is not None and self.endless.turn == turn:
+            raise EndlessError(self.endless.why)
+        if self.channel is None:
+            return within(self.within_s, work)
+        self.channel.send(Begun(turn))
+        self.channel.pulse.begin(self.within_s)
+        try:
+            return within(self.within_s, work)
+        except EndlessError as error:
+            self.channel.send(Endless(turn, str(error)))
+            raise
+        finally:
+            self.channel.pulse.end()
 
     def forgives(self, error: BaseException) -> bool:
         """Whether an error is a fault of what is under test, so that the run is judged all the same."""
@@ -55,7 +75,8 @@ def watched(stage: Stage, orchestrator: ToolOrchestrator) -> Iterator[Watch]:
     plant_outside(root)
     with guarded(root, refuse_processes=spy) as guard, ToolWatch(orchestrator, guard, spy_shell=spy) as watch:
         facts = Facts.of(orchestrator)
-        yield Watch(watch.steps, facts, None if expected is None else expected.within_s)
+        within_s = None if expected is None else expected.within_s
+        yield Watch(watch.steps, facts, within_s, stage.endless, stage.channel)
 
 
 def _is_tested(agent: AgentSpec) -> bool:

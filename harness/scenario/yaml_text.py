@@ -25,6 +25,8 @@ class _Dumper(yaml.SafeDumper):
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     style = "|" if "\n" in text.rstrip("\n") or (len(text) > WIDTH and text.endswith("\n")) else None
+    if style is None and "\n" in text:
+        style = '"'
     if _OTHER_BREAKS & set(text):
         style = '"'  # only there they are escaped, and not read as line breaks that are folded
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)

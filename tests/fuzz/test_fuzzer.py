@@ -14,13 +14,14 @@ from harness.fuzz.choices import RandomChoices
 from harness.fuzz.coverage import Coverage
 from harness.fuzz.examples import Example, ExampleMaker, MadeCall, Turn, on_files
 from harness.fuzz.findings import save, scenario_of
-from harness.fuzz.fuzzer import Finding, FuzzSpec, Session, merged
+from harness.fuzz.fuzzer import FuzzSpec, Session
 from harness.fuzz.histories import file_history
 from harness.fuzz.oracles import ORACLES
-from harness.fuzz.parallel import fuzz, load_target
+from harness.fuzz.parallel import fuzz
+from harness.fuzz.parts import Finding, merged
 from harness.fuzz.playing import Stage
 from harness.fuzz.shrinking import shrunk
-from harness.fuzz.targets import TargetName, loaded
+from harness.fuzz.targets import TargetName, load_target, loaded
 from harness.judge.checks import judge_scenario
 from harness.judge.invariants import Breach
 from harness.judge.verdict import Verdict
@@ -159,7 +160,7 @@ def test_the_report_is_the_same_with_any_number_of_workers() -> None:
     alone, three = fuzz(FAULTY, spec), fuzz(FAULTY, spec, workers=3)
     assert alone.findings == three.findings
     assert alone.findings
-    assert alone.coverage.counts == three.coverage.counts
+    assert alone.coverage.tally == three.coverage.tally
     assert fuzz(FAULTY, spec).findings == alone.findings
 
 
@@ -287,7 +288,7 @@ def test_definitions_are_fuzzed_with_stubs(tmp_path: Path) -> None:
     name = TargetName.parse(str(file))
     report = fuzz(name, FuzzSpec(examples=40))
     assert report.findings == []
-    assert report.coverage.counts["arguments", "valid", "ran"] > 5
+    assert report.coverage.tally.counts["arguments", "valid", "ran"] > 5
     target = load_target(name)[0]
     second = target.tools[1].name
     finding = Finding(Breach("no_exception", 0, 0, "", ""), Example((Turn((call("{}", second),)),)), 0, ())

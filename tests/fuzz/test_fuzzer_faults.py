@@ -10,10 +10,10 @@ import orjson
 import pytest
 
 from harness.fuzz.findings import save
-from harness.fuzz.fuzzer import Finding, FuzzSpec, Session
+from harness.fuzz.fuzzer import FuzzSpec, Session
 from harness.fuzz.oracles import ORACLES
-from harness.fuzz.parallel import load_target
-from harness.fuzz.targets import TargetName
+from harness.fuzz.parts import Finding
+from harness.fuzz.targets import TargetName, load_target
 from harness.judge.checks import judge_scenario
 from harness.judge.verdict import Verdict
 from harness.scenario.format import load_scenario
@@ -35,11 +35,12 @@ def spec(fault: Fault, examples: int, *, shrink: bool = True) -> FuzzSpec:
 
 
 def findings_of(fault: Fault) -> list[Finding]:
-    """What is found in more and more examples, until there is something."""
+    """What is found in more and more examples by the oracles that the fault is about, until there is something."""
     targets = load_target(TargetName.parse(fault.target))
     examples = 100
     while examples <= MOST_EXAMPLES:
-        found = Session(targets, spec(fault, examples)).run().findings
+        report = Session(targets, spec(fault, examples)).run()
+        found = [finding for finding in report.findings if finding.breach.invariant in fault.oracles]
         if found:
             return found
         examples *= 4
@@ -56,7 +57,7 @@ def judged(path: Path) -> Verdict:
 
 
 def check_found_and_reproduced(fault: Fault, folder: Path) -> None:
-    found = [one for one in findings_of(fault) if one.breach.invariant in fault.oracles]
+    found = findings_of(fault)
     assert found, f"{fault.report} was not found"
     assert min(map(lines_of, found)) <= MOST_LINES
     name = TargetName.parse(fault.target)

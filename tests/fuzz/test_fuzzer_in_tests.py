@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.fuzz.fuzzer import FuzzReport
 from harness.fuzz.in_tests import demand_sound
+from harness.fuzz.parts import FuzzReport
 from harness.pipeline.registry import ToolRegistry
 from tests.fuzz.faulty.tools import Find, Save
 from tests.fuzz.test_fuzzer import Crashes, divide

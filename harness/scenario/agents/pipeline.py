@@ -122,6 +122,7 @@ class PipelineAgent:
             except BaseException as error:
                 if not watch.forgives(error):
                     raise
+                result = None
                 main.on_failure(error)
         scrubber = scrubber or Scrubber()
         run.exchanges = [recordable(exchange, scrubber) for exchange in exchanges() if exchange.is_chat]
