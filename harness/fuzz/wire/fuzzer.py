@@ -12,6 +12,7 @@ from pathlib import Path
 
 from harness.errors import InputError
 from harness.fuzz.examples import Example, MadeCall
+from harness.fuzz.interrupts import Interrupts
 from harness.fuzz.shrinking import shrunk
 from harness.fuzz.wire.agent import WireAgent, WireOutcome, cause_of
 from harness.fuzz.wire.coverage import WireCoverage, fault_kind
@@ -112,31 +113,34 @@ def fuzz_agent(
 ) -> WireReport:
     """Fuzz an agent; ``keep`` is given each finding as soon as it is small.
 
-    Interrupted, it comes back with what it has. Raises InputError for an agent that cannot be fuzzed, see
-    `WireAgent.offered`, and for an oracle that is not there.
+    Interrupted once, it ends what agents have begun and comes back with what it has; twice, at once. Raises InputError
+    for an agent that cannot be fuzzed, see `WireAgent.offered`, and for an oracle that is not there.
     """
     spec.demand_functions()
     report = WireReport()
-    try:
-        tools, streamed = agent.offered(spec.rules)
-        maker = WireMaker(tools, spec.seed, streamed=streamed, texts=spec.texts)
-        search = _Search(agent, spec, maker)
-        for number, example, outcome in _played(agent, spec, maker):
-            report.coverage.note(example, outcome)
-            for finding in search.found(number, example, outcome):
-                report.findings.append(finding)
-                keep(finding)
-            on_progress(number + 1, len(report.findings))
-    except KeyboardInterrupt:
-        report.interrupted = True
+    with Interrupts() as interrupts:
+        try:
+            tools, streamed = agent.offered(spec.rules)
+            maker = WireMaker(tools, spec.seed, streamed=streamed, texts=spec.texts)
+            search = _Search(agent, spec, maker, interrupts)
+            for number, example, outcome in _played(agent, spec, maker, interrupts):
+                report.coverage.note(example, outcome)
+                for finding in search.found(number, example, outcome):
+                    report.findings.append(finding)
+                    keep(finding)
+                on_progress(number + 1, len(report.findings))
+        except KeyboardInterrupt:
+            report.interrupted = True
+        report.interrupted = report.interrupted or bool(interrupts)
     return report
 
 
 class _Search:
     """Tells new causes from those that are known, and makes their examples small."""
 
-    def __init__(self, agent: WireAgent, spec: WireSpec, maker: WireMaker) -> None:
+    def __init__(self, agent: WireAgent, spec: WireSpec, maker: WireMaker, interrupts: Interrupts) -> None:
         self._agent = agent
+        self._interrupts = interrupts
         self._rules = spec.rules
         self._without = frozenset(spec.without)
         self._maker = maker
@@ -173,7 +177,7 @@ class _Search:
         def fails(candidate: Example) -> bool:
             nonlocal last
             # What is known to fail in the same way would take the place of what is not.
-            if known.intersection(self._kinds(candidate)):
+            if self._interrupts or known.intersection(self._kinds(candidate)):
                 return False
             seen = self._play(candidate)
             if cause not in seen.causes:
@@ -181,7 +185,7 @@ class _Search:
             last = seen
             return True
 
-        again = fails(example)
+        again = fails(example) or bool(self._interrupts)
         small = shrunk(example, fails, MOST_TRIES) if again else example
         first = last.failures(cause)
         rest = tuple(check for check in last.failed if check not in first and not self._is_off(check))
@@ -239,7 +243,9 @@ def _family(call: MadeCall) -> str:
     return f"id {call.id_family}" if call.id_family != "fresh" else call.family
 
 
-def _played(agent: WireAgent, spec: WireSpec, maker: WireMaker) -> Iterator[tuple[int, Example, WireOutcome]]:
+def _played(
+    agent: WireAgent, spec: WireSpec, maker: WireMaker, interrupts: Interrupts
+) -> Iterator[tuple[int, Example, WireOutcome]]:
     """The examples in their order, with what was seen of each; as many as workers at a time."""
     rules = spec.rules
     until = None if spec.seconds is None else time.monotonic() + spec.seconds
@@ -247,7 +253,7 @@ def _played(agent: WireAgent, spec: WireSpec, maker: WireMaker) -> Iterator[tupl
 
     def due() -> Iterator[tuple[int, Example]]:
         for number in numbers:
-            if until is not None and time.monotonic() > until:
+            if interrupts or (until is not None and time.monotonic() > until):
                 return
             yield number, maker.example(number)
 

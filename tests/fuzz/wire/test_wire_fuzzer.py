@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -112,12 +113,25 @@ def test_what_was_found_before_an_interrupt_is_kept() -> None:
         if examples == 2:
             raise KeyboardInterrupt
 
-    report = fuzz_agent(
-        WireAgent(f"{AGENTS}:repeats_arguments"), WireSpec(seed=1, examples=9), keep=kept.append, on_progress=interrupt
-    )
+    spec = WireSpec(seed=1, examples=9, without=("call_without_name", "arguments_not_an_object"))
+    agent = WireAgent(f"{AGENTS}:repeats_arguments")
+    report = fuzz_agent(agent, spec, keep=kept.append, on_progress=interrupt)
     assert report.interrupted
     assert report.coverage.examples == 2
     assert kept == report.findings != []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_interrupt_ends_what_agents_have_begun_and_no_more(number: signal.Signals, workers: int) -> None:
+    def interrupt(examples: int, _: int) -> None:
+        if examples == 2:
+            signal.raise_signal(number)
+
+    spec = WireSpec(seed=1, examples=9, workers=workers)
+    report = fuzz_agent(WireAgent(f"{AGENTS}:sound"), spec, on_progress=interrupt)
+    assert report.interrupted
+    assert 2 <= report.coverage.examples <= 2 + workers
 
 
 def test_a_failure_that_does_not_come_again_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
