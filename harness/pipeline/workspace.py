@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 from pathlib import Path
 
 SPILL_FOLDER = ".harness"
@@ -11,6 +13,9 @@ SPILL_FOLDER = ".harness"
 
 MAX_PATH_BYTES = 4096
 """No system takes a longer path, and resolving one takes time that grows with the square of its length."""
+
+_ENDS = r"(?![\w-]|\.\w)"
+"""Behind a folder's name: not the rest of a longer one."""
 
 
 class OutsideWorkspaceError(ValueError):
@@ -49,6 +54,23 @@ class Workspace:
         if not resolved.is_relative_to(self.root):
             raise OutsideWorkspaceError(f"{path} is outside the workspace")
         return resolved
+
+    def real_paths(self, command: str) -> str:
+        """A shell command with the folder's real name where it says the alias.
+
+        Only a path of its own is one: ``src/workspace`` and ``$HOME/workspace`` are other folders.
+        """
+        root = str(self.root)
+        if self.alias is None or shlex.quote(root) != root:
+            return command
+        return re.sub(rf"(?<![\w.~/)}}*?-]){re.escape(self.alias)}{_ENDS}", lambda _: root, command)
+
+    def shown_paths(self, output: str) -> str:
+        """What a program has printed, with the alias where it says the folder's real name."""
+        if self.alias is None or str(self.root) not in output:
+            return output
+        alias = self.alias
+        return re.sub(f"{re.escape(str(self.root))}{_ENDS}", lambda _: alias, output)
 
     @property
     def shown_root(self) -> str:

@@ -107,3 +107,41 @@ def test_only_the_harnesss_own_folder_is_hidden(root: Path) -> None:
 
 def test_a_path_outside_is_shown_as_it_is(root: Path) -> None:
     assert Workspace(root).relative(Path("/etc/passwd")) == "/etc/passwd"
+
+
+@pytest.mark.parametrize(
+    ("command", "known"),
+    [
+        ("cat /workspace/a.txt", True),
+        ("cd /workspace && ls", True),
+        ('cat "/workspace/a.txt"', True),
+        ("run --dir=/workspace", True),
+        ("cat </workspace/a.txt", True),
+        ("ls /workspace.", True),
+        ("cat /workspace-old/a.txt", False),
+        ("cat /workspace.bak", False),
+        ("cat src/workspace/a.txt", False),
+        ("cat ../workspace/a.txt", False),
+        ("cat ~/workspace", False),
+        ("cat $HOME/workspace", False),
+        ("cat ${HOME}/workspace $(pwd)/workspace */workspace", False),
+    ],
+)
+def test_a_command_may_name_the_folder_by_its_alias(command: str, known: bool, tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path, alias="/workspace")
+    wanted = command.replace("/workspace", str(tmp_path)) if known else command
+    assert workspace.real_paths(command) == wanted
+    assert Workspace(tmp_path).real_paths(command) == command
+
+
+def test_what_a_program_prints_says_the_alias(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path, alias="/workspace")
+    printed = f"{tmp_path}\n{tmp_path}/a.txt: no\n{tmp_path}-old\n"
+    assert workspace.shown_paths(printed) == f"/workspace\n/workspace/a.txt: no\n{tmp_path}-old\n"
+    assert Workspace(tmp_path).shown_paths(printed) == printed
+
+
+def test_a_folder_whose_name_a_shell_would_read_otherwise_is_not_put_into_commands(tmp_path: Path) -> None:
+    root = tmp_path / "my folder"
+    root.mkdir()
+    assert Workspace(root, alias="/workspace").real_paths("ls /workspace") == "ls /workspace"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -39,7 +39,8 @@ class BashTool(BuiltinTool):
 
     Its environment is PATH, HOME (the workspace), LANG and TERM; nothing else of this process's is passed on. This is
     no sandbox: what may run is decided before. ``data``: ``exit_code`` (128 + n for signal n, None after a timeout) and
-    ``output``, both streams in the order in which they were written, as text without terminal escapes (F09). A code
+    ``output``, both streams in the order in which they were written, as text without terminal escapes (F09). The
+    workspace's alias is understood in commands, and is what output says. A code
     other than 0 is EXECUTION_ERROR, a timeout TIMEOUT, both with the output. PARTIAL where output was left out.
     Raises ValueError for a default time limit outside 0 to MAX_TIMEOUT_S seconds.
     """
@@ -79,13 +80,13 @@ class BashTool(BuiltinTool):
             reason = f"command has more than {MAX_COMMAND_BYTES} bytes; put it into a file and run that"
             raise CallError(ErrorCode.INVALID_PARAM, reason)
         finished = run_group(
-            [_shell(), "-c", "--", command],
+            [_shell(), "-c", "--", self.workspace.real_paths(command)],
             cwd=self.workspace.root,
             env=self._environment(),
             timeout_s=timeout_s,
             limit_bytes=OUTPUT_BYTES,
         )
-        return _result(finished, timeout_s)
+        return _result(finished, timeout_s, self.workspace.shown_paths)
 
     def _environment(self) -> dict[str, str]:
         return {
@@ -104,11 +105,15 @@ def plain_text(output: bytes) -> str:
     return _ESCAPES.sub("", output.decode("utf-8", "replace")).translate(_PICTURES)
 
 
-def _result(finished: Finished, timeout_s: float) -> ToolResult:
-    output = plain_text(finished.head + finished.tail)
+def _result(finished: Finished, timeout_s: float, shown: Callable[[str], str]) -> ToolResult:
+    plain = plain_text(finished.head + finished.tail)
+    output = shown(plain)
+    # Counted as shown: the same command has the same result in every folder.
+    size = len(finished.head) + finished.dropped + len(finished.tail) - len(plain.encode()) + len(output.encode())
     remarks = []
     if finished.dropped:
-        output = f"{plain_text(finished.head)}\n… [{finished.dropped} bytes left out] …\n{plain_text(finished.tail)}"
+        head, tail = (shown(plain_text(part)) for part in (finished.head, finished.tail))
+        output = f"{head}\n… [{finished.dropped} bytes left out] …\n{tail}"
         remarks.append(f"{finished.dropped} bytes in the middle of the output were not kept; send it to a file.")
     if not output:
         remarks.append("No output.")
@@ -120,7 +125,7 @@ def _result(finished: Finished, timeout_s: float) -> ToolResult:
         " ".join([summary, *remarks]),
         {"exit_code": finished.exit_code, "output": output},
         error_code=code,
-        stats={"output_bytes": len(finished.head) + finished.dropped + len(finished.tail)},
+        stats={"output_bytes": size},
     )
 
 

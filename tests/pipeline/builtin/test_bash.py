@@ -38,6 +38,17 @@ def test_output_and_exit_code(bash: BashTool) -> None:
     assert "No output" in run(bash, "true").text
 
 
+def test_the_alias_of_the_folder_is_understood_and_said(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("alpha\n")
+    results = [
+        run(BashTool(Workspace(root, alias="/workspace")), "cat /workspace/a.txt; pwd; echo ~")
+        for root in (tmp_path, tmp_path / ".." / tmp_path.name)
+    ]
+    assert results[0].data["output"] == "alpha\n/workspace\n/workspace\n"
+    assert results[0].stats == {"output_bytes": len("alpha\n/workspace\n/workspace\n")}
+    assert results[0] == results[1]
+
+
 def test_both_streams_in_order(bash: BashTool) -> None:
     result = run(bash, "for n in 1 2 3; do echo out$n; echo err$n >&2; done")
     assert result.data["output"] == "out1\nerr1\nout2\nerr2\nout3\nerr3\n"
