@@ -89,6 +89,8 @@ class _Finder:
             candidates = self._whole.get(chain[length - 1])
             if candidates and messages[length].get("role") in _OWN_ROLES:
                 return _best(candidates, messages[length]), length, length
+            if candidates and (dropped := _dropped(candidates, messages[length:])) is not None:
+                return dropped, length, length
             if not longest and chain[length - 1] in self._prefixes:
                 longest = length
                 rewritten = _rewritten(self._prefixes[chain[length - 1]], messages, length)
@@ -103,19 +105,6 @@ class _Finder:
                 place = places[-1]
                 parts = _parts_within_own(place.messages, messages, length)
                 return (place, length, len(place.messages)) if parts else None
-        return self._dropped(messages, chain)
-
-    def _dropped(self, messages: list[dict[str, Any]], chain: list[bytes]) -> _Parent | None:
-        """The request that this one continues without the calls it was answered with, only with what a user says.
-
-        So do agents that throw a broken call away and tell the model about it.
-        """
-        for length in range(len(chain) - 1, 0, -1):
-            if messages[length].get("role") != "user":
-                return None
-            last = [place for place in self._whole.get(chain[length - 1], ()) if place.is_last]
-            if last:
-                return (last[-1], length, length) if _calls(last[-1].exchange) else None
         return None
 
     def _reheaded(self, messages: list[dict[str, Any]], head: int, unheaded: list[bytes]) -> _Parent | None:
@@ -177,6 +166,16 @@ def _likeness(exchange: Exchange, answer: Mapping[str, Any]) -> int:
     if turn.tool_calls and calls == [(call.name, canonical_arguments(call.arguments)) for call in turn.tool_calls]:
         return 2
     return int(not calls and not turn.tool_calls and given.get("content", "") == (turn.content or ""))
+
+
+def _dropped(candidates: Sequence[_Place], added: Sequence[Mapping[str, Any]]) -> _Place | None:
+    """The request that is continued without the calls it was answered with, only with what a user says.
+
+    So do agents that throw a broken call away and tell the model about it.
+    """
+    if any(message.get("role") != "user" for message in added):
+        return None
+    return next((place for place in reversed(candidates) if place.is_last and _calls(place.exchange)), None)
 
 
 def _calls(exchange: Exchange) -> bool:

@@ -176,6 +176,14 @@ def test_calls_that_are_dropped_and_talked_about_leave_the_conversation_one() ->
     assert (lanes[0].steps[1].shared, lanes[0].steps[1].adds_from) == (2, 2)
 
 
+def test_calls_may_be_dropped_in_the_middle_of_a_conversation_too() -> None:
+    first = [*START, FIRST, result("c1", "3")]
+    second = [*first, user("call count")]
+    lanes = lanes_of((START, FIRST), (first, asks("c2", "{")), (second, asks("c3")),
+                     ([*second, asks("c3"), result("c3", "4")], says("4")))  # fmt: skip
+    assert indexes(lanes) == [[0, 1, 2, 3]]
+
+
 def test_a_question_after_the_same_question_is_another_conversation_where_nothing_was_called() -> None:
     assert indexes(lanes_of((START, says("3")), ([*START, user("and beds?")], says("4")))) == [[0], [1]]
 
