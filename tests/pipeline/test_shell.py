@@ -203,3 +203,16 @@ def test_a_denied_command_is_found_behind_much_else() -> None:
     assert classify_command("X=rm;" * 2000 + "$X f").decision is Decision.DENY
     assert classify_command("env " * 400 + "$(echo rm) x").decision is Decision.DENY
     assert classify_command("echo rm x | xargs env;" * 300).decision is Decision.DENY
+
+
+@pytest.mark.parametrize("unit", ["0", "1.", "-1", "a", " ", "<", ">", "1>"])
+def test_a_run_of_one_thing_is_ruled_in_one_pass(unit: str) -> None:
+    """Reading it again from each of its characters would take minutes."""
+    assert classify_command(unit * 60_000 + "!").decision is Decision.ASK
+    assert classify_command(unit * 4_000 + "!").decision is Decision.ASK
+
+
+@pytest.mark.parametrize("name", ["rm", "sudo"])
+@pytest.mark.parametrize("version", ["-1", "1.2", "-1.2.3", "12"])
+def test_a_version_behind_a_denied_name_changes_nothing(name: str, version: str) -> None:
+    assert classify_command(f"{name}{version} x").decision is classify_command(f"{name}9 x").decision

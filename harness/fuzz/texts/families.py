@@ -26,6 +26,7 @@ _ESCAPES = ("\\x41", "\\'", "\\a", "\\u12", "\\uZZZZ", "\\ ", "\\$", "\\u{41}")
 _NUMBERS = ("01", "+1", ".5", "5.", "0x1F", "1_000", "1e", "--1", "1,5", "٣")
 _HUGE = ("1e999", "-1e999", "9" * 400, "NaN", "Infinity", "-Infinity", "1" + "0" * 5000)
 _LARGE = ("9" * 30, "1e308", "-1e308", "9007199254740993", "18446744073709551616", "0." + "1" * 60, "1e-400", "-0")
+_REPEATED = ("a", "a", "a", "a", "0", " ")  # letters are what most patterns repeat
 _ONE_CHARACTER = ("", "{", "}", "[", "]", '"', ":", ",", "\\", "'", "0", "-")
 _STARTS = ("Here is the call:\n", "Sure! ", "arguments = ", "```\n", "json\n", "Action Input: ")
 _ENDS = ("\nLet me know if that helps.", ";", " # done", "\n```", "<|im_end|>", "</s>", "<|tool_call_end|>", " EOF")
@@ -351,7 +352,12 @@ def _open_nesting(choices: Choices, value: dict[str, Any]) -> str:
 
 
 def _long_text(choices: Choices, value: dict[str, Any]) -> str:
-    return usual(_with_probe(value, "x" * choices.pick((10_000, 60_000))))
+    """Mostly in a text of the object's own: a run that breaks off, on which some patterns never end (ReDoS)."""
+    size = choices.pick((10_000, 60_000))
+    own = [key for key, part in value.items() if isinstance(part, str)]
+    if not own or choices.flag(3):
+        return usual(_with_probe(value, "x" * size))
+    return usual({**value, choices.pick(own): choices.pick(_REPEATED) * size + "!"})
 
 
 def _many_keys(choices: Choices, value: dict[str, Any]) -> str:

@@ -59,7 +59,7 @@ def _rule_plain(base: str, words: Sequence[Word]) -> Ruling:
         if objection is None:
             return Ruling(Decision.ALLOW, f"{base} only reads")
         return _ask(f"{_shown(words)}: {objection}")
-    stem = re.sub(r"[\d.]+$", "", base)
+    stem = re.sub(r"(?<![\d.])[\d.]++$", "", base)
     return _ask(f"{_shown(words)}: {base} {ASKS.get(base) or ASKS.get(stem) or 'is not known to only read'}")
 
 
@@ -170,7 +170,7 @@ _BREAKS = re.compile(r"[;&|\n(){}`!<>,]+|--[\w-]+=|\b(?:then|do|else|elif|if|whi
 def search_denied(text: str) -> Iterator[Ruling]:
     """Denied commands in a text whose syntax is not certain: quotes are dropped, each part is read by itself."""
     bare = re.sub(r"\\\n|[\"'\\]", "", text)
-    redirected = re.sub(r"\d*[<>]+[&|]?\s*[^\s;&|<>()]+", " ", bare)
+    redirected = re.sub(r"(?:(?<!\d)\d++)?(?<![<>])[<>]++[&|]?\s*+[^\s;&|<>()]+", " ", bare)
     for part in (*_BREAKS.split(bare), *_BREAKS.split(redirected)):
         words = part.split(None, 64)[:64]
         while words and (_ASSIGNMENT.match(words[0]) or words[0].startswith("$")):

@@ -65,7 +65,7 @@ def in_words(words: Sequence[str]) -> Iterator[str]:
     if not words:
         return
     base = words[0].rpartition("/")[2]
-    stem = re.sub(r"[\d.]+$", "", base)
+    stem = re.sub(r"(?<![\d.])[\d.]++$", "", base)
     arguments = [word[:_TEXT_LIMIT] for word in words[1:]]
     yield from _in_assignments(base, arguments)
     if base == "git":
@@ -121,7 +121,7 @@ def _in_wrapper(base: str, arguments: Sequence[str]) -> Iterator[str]:
 def in_input(words: Sequence[str], text: str) -> Iterator[str]:
     """Shell texts in what a command reads from its input."""
     base = words[0].rpartition("/")[2] if words else ""
-    stem = re.sub(r"[\d.]+$", "", base)
+    stem = re.sub(r"(?<![\d.])[\d.]++$", "", base)
     if base == "xargs":
         inner, _ = unwrap(WRAPPERS[base], [Word(word) for word in words[1:]])
         own = [Word(word) for word in words[1 : len(words) - len(inner)]]

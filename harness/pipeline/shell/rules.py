@@ -50,7 +50,7 @@ DENIED: Mapping[str, str] = {
 def denied(name: str) -> str | None:
     """Why the command ``name`` (a bare name or a path) is denied, or None. Case is ignored, as on some file systems."""
     base = name.rsplit("/", 1)[-1].lower().removesuffix(".exe")
-    return DENIED.get(base) or DENIED.get(re.sub(r"-?\d+(\.\d+)*$", "", base))
+    return DENIED.get(base) or DENIED.get(re.sub(r"(?:-|(?<!\d)(?<!\d\.))\d++(\.\d++)*+$", "", base))
 
 
 @dataclass(frozen=True, slots=True)
