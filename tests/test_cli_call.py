@@ -184,3 +184,11 @@ def test_bad_usage_is_one_line_and_exit_code_2(harness: Harness, words: list[str
     assert (code, out) == (2, b"")
     assert err.decode().count("\n") == 1
     assert line in err.decode()
+
+
+def test_half_a_surrogate_pair_is_refused_and_shown_as_an_escape(harness: Harness) -> None:
+    for arguments in ('{"path": "a\ud83d"}', '{"path": "a\\ud83d"}'):
+        assert summary(harness.called("Read", arguments)) == ("deny", False, False, "error", "INVALID_PARAM")
+    code, _, err = harness.run("Re\ud83dad", '{"path": "\ud83d"}', "--workspace", "w")
+    assert code == 0
+    assert b"\\ud83d" in err

@@ -179,3 +179,36 @@ def test_progress_is_not_written_where_nobody_watches(run: Command) -> None:
         "PASS  3 passed, 0 failed, 0 inconclusive, 0 errors",
         "report: reports/summary.md",
     ]
+
+
+HALVES = r"""
+prompt: Go on.
+agent: {tools: [Read]}
+player:
+  script:
+    - calls: [{tool: Read, arguments: "{\"path\": \"\uD83D\"}"}, {tool: "Re\uD83Dad"}]
+    - text: "done \uD83D"
+expect:
+  final_text: "gone \uD83D"
+  calls: [{tool: Read, arguments: {path: "a\uD83D"}}, {tool: "Re\uD83Dad"}]
+"""
+
+
+def test_half_a_surrogate_pair_is_an_escape_in_every_report(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
+    write(halves=HALVES)
+    done = run("run", "--out", "out", "--json")
+    assert done.returncode == 1
+    assert r"\ud83d" in done.stderr
+    (case,) = json.loads(done.stdout)["cases"]
+    assert "\ud83d" in json.dumps(case, ensure_ascii=False)
+    assert r"\ud83d" in Path("summary.md").read_text("utf-8")
+    assert r"\ud83d" in ET.parse("out/junit.xml").getroot().findall(".//failure")[0].attrib["message"]
+    (loaded,) = load_results(Path("out"))
+    assert any("\ud83d" in check.actual for check in loaded.checks)
+    assert run("report", "out", "--out", "page.html", "--frames", "tables").returncode == 0
+    assert "ud83d" in Path("page.html").read_text("utf-8")
+    assert run("tokens", "out", "--out", "tokens").returncode == 0
+    annotated = run("run", "--out", "out")
+    assert "::error" in annotated.stdout + annotated.stderr

@@ -99,3 +99,13 @@ def test_the_conformance_table_and_its_json(tmp_path: Path) -> None:
     document = json.loads(done.stdout)
     assert document["totals"]["harness"]["right"] == len(document["streams"])
     assert done.stderr == b""
+
+
+def test_half_a_surrogate_pair_is_an_escape_in_json_and_for_people() -> None:
+    stream = STREAM.replace(b'"arguments":"', b'"arguments":"\\ud83d', 1)
+    done = harness("-", "--json", data=stream)
+    assert done.returncode == 0
+    document = json.loads(done.stdout)
+    assert "\ud83d" in document["tool_calls"][0]["arguments"]
+    assert (document["status"], document["anomalies"]) == ("complete", [])
+    assert b"\\ud83d" in harness("-", data=stream).stderr

@@ -21,6 +21,7 @@ from harness.cassette.paths import KnownPaths
 from harness.cassette.volatile import MARK, NUMBER, Value, VolatileRules
 from harness.wire.chat import text_of
 from harness.wire.exchange import CHAT_PATH, Request, decoded, header
+from harness.wire.half_pairs import dumps
 
 CLASSES: tuple[DriftClass, ...] = ("model", "system", "tools", "parameters", "history")
 """The order in which differences are told."""
@@ -62,9 +63,9 @@ class CanonicalRequest:
     def key_without(self, left_out: frozenset[DriftClass]) -> bytes:
         """`key` with some classes left out: they may differ."""
         kept = [(name, part) for drift_class, name, part in self.parts() if drift_class not in left_out]
-        names = "\0".join([name for name, _ in kept if name])
+        names = "\0".join([name for name, _ in kept if name]).encode("utf-8", "surrogatepass")
         digests = b"".join([part.digest for _, part in kept])
-        return _digest(self.head, names.encode(), digests, _numbering([part for _, part in kept]))
+        return _digest(self.head, names, digests, _numbering([part for _, part in kept]))
 
     def parts(self) -> Iterable[tuple[DriftClass, str, Part]]:
         """Class, top-level key (empty for a message) and part, in the order in which values are numbered."""
@@ -141,7 +142,7 @@ class Canonicalizer:
         if known is not None:
             return known[1]
         try:
-            raw = orjson.dumps([name == "message", value])
+            raw = dumps([name == "message", value])
         except (TypeError, RecursionError):
             return Part(_digest(repr(value).encode("utf-8", "replace")))
         content = blake2b(raw, digest_size=16).digest()
@@ -155,7 +156,7 @@ class Canonicalizer:
     def _made(self, name: str, value: object, content: bytes) -> Part:
         try:
             canonical, values = self.value(name, value)
-            return Part(_digest(orjson.dumps(canonical, option=orjson.OPT_SORT_KEYS)), tuple(values))
+            return Part(_digest(dumps(canonical, option=orjson.OPT_SORT_KEYS)), tuple(values))
         except (RecursionError, TypeError):  # deeper than can be written again
             return Part(content)
 

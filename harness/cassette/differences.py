@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-import orjson
+from harness.wire.half_pairs import dumps
 
 SHOWN = 80
 _PARTS_WORDS = frozenset(" \t\r\n\"'`(){}[],;")
@@ -74,7 +74,7 @@ def _joins(text: str, place: int) -> bool:
 
 def json_step(key: str) -> str:
     """A key as a step of a JSON path: ``.name``, or in brackets where it is not a plain one."""
-    return f".{key}" if key and _PLAIN_KEY.issuperset(key) else f"[{orjson.dumps(key).decode()}]"
+    return f".{key}" if key and _PLAIN_KEY.issuperset(key) else f"[{dumps(key).decode()}]"
 
 
 def _common_prefix(left: str, right: str) -> int:
@@ -91,11 +91,11 @@ def _common_prefix(left: str, right: str) -> int:
 def _shown(value: Any) -> str:
     if value is ABSENT:
         return repr(ABSENT)
-    text = orjson.dumps(value).decode()
+    text = dumps(value).decode()
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
 def _shortened(text: str, start: int) -> str:
     end = start + SHOWN
-    quoted = orjson.dumps(text[start:end]).decode()
+    quoted = dumps(text[start:end]).decode()
     return ("…" if start else "") + quoted + ("…" if end < len(text) else "")

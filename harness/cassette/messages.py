@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 
 from harness.wire.chat import text_of
+from harness.wire.half_pairs import dumps
 
 PROTOCOL_FIELDS = frozenset(
     {"role", "content", "name", "refusal", "audio", "tool_calls", "tool_call_id", "function_call"}
@@ -108,7 +109,7 @@ def extensions(message: Mapping[str, Any]) -> dict[str, Any]:
 
 def digest(value: object) -> bytes:
     """16 bytes that are equal for equal JSON values, whatever the order of keys."""
-    return hashlib.blake2b(orjson.dumps(value, option=orjson.OPT_SORT_KEYS), digest_size=16).digest()
+    return hashlib.blake2b(dumps(value, option=orjson.OPT_SORT_KEYS), digest_size=16).digest()
 
 
 def _is_deep(value: object) -> bool:

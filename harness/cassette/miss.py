@@ -8,8 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
-
 from harness.cassette.canonical import CLASSES, Canonicalizer, CanonicalRequest, class_of_key, numbered
 from harness.cassette.cassette import Cassette
 from harness.cassette.differences import ABSENT, Difference, differing_words, first_difference
@@ -17,6 +15,7 @@ from harness.cassette.drift import Drift, DriftClass
 from harness.cassette.tool_changes import ToolChange, tool_change
 from harness.cassette.volatile import MARK, Value
 from harness.wire.exchange import Request
+from harness.wire.half_pairs import dumps
 
 NO_ANSWER = "no recorded answer in"
 HOW_TO_RECORD = "if the change is meant, record the session again (harness record)"
@@ -298,7 +297,7 @@ def _place_of(value: Value, raw: object, path: str = "") -> str:
 
 
 def _cut(value: object) -> str:
-    text = _readable(orjson.dumps(value).decode())
+    text = _readable(dumps(value).decode())
     return text if len(text) <= _SHORT else f"{text[:_SHORT]}…"
 
 

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import orjson
-
 from harness.cassette.canonical import CanonicalRequest, Part
 from harness.wire.exchange import Exchange, Request
+from harness.wire.half_pairs import dumps
 
 _MOST_TIES = 50
 
@@ -63,7 +62,7 @@ def _text_likeness(asked: CanonicalRequest, request: Request, candidate: Canonic
     now, then = request.parts(), recorded.parts()
     if position is None or now is None or then is None:
         return 0.0
-    new, old = orjson.dumps((now.messages or ())[position]), orjson.dumps((then.messages or ())[position])
+    new, old = dumps((now.messages or ())[position]), dumps((then.messages or ())[position])
     head = _common(new, old)
     tail = _common(new[head:][::-1], old[head:][::-1])
     return 2 * (head + tail) / (len(new) + len(old))

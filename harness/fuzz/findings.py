@@ -83,18 +83,12 @@ def save(
     targets: Sequence[LoadedTarget],
     seed: int,
     folder: Path = REGRESSIONS,
-) -> list[Path | None]:
-    """Save each finding as a scenario; what is there already stays. None for one that no scenario can hold.
-
-    That is a text with half a surrogate pair, which no wire carries.
-    """
-    paths: list[Path | None] = []
+) -> list[Path]:
+    """Save each finding as a scenario; what is there already stays. Returns where each stands."""
+    paths: list[Path] = []
     for finding in findings:
         text = to_yaml(scenario_of(finding, name, targets[finding.group], seed, folder))
         path = folder / f"{_slug(name.name)}-{_slug(finding.breach.invariant)}-{_digest(finding)}.yaml"
-        if not _carried(finding.example):
-            paths.append(None)
-            continue
         if not path.exists():
             write_text_atomically(path, text)
         paths.append(path)
@@ -209,11 +203,6 @@ def _due_call(call: MadeCall, outcome: Outcome | None) -> dict[str, Any]:
     if outcome is Outcome.SUCCESS:
         return OneLine(entry | {"status": "success"})
     return OneLine(entry | {"status": "error", "error_code": outcome.value})
-
-
-def _carried(example: Example) -> bool:
-    text = "".join(f"{call.name}{call.arguments}{call.id}" for turn in example.turns for call in turn.calls)
-    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _digest(finding: Finding) -> str:

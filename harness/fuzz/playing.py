@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from harness.fuzz.examples import FILES, Example, Turn
+from harness.fuzz.examples import FILES, Example
 from harness.pipeline.circuit_breaker import CircuitBreaker
 from harness.pipeline.workspace import Workspace
 from harness.play.script import ScriptedCall, ScriptedTurn, ScriptPlayer
@@ -26,7 +26,7 @@ from harness.seams import ManualClock
 class Played(NamedTuple):
     """What was seen of an example; ``facts`` are those of its pipeline, ``started`` programs that were refused.
 
-    ``streamed`` says that it went through the loop and a client; what cannot go over a wire does not.
+    ``streamed`` says that it went through the loop and a client; an example with a call without a name does not.
     """
 
     steps: Sequence[SeenStep]
@@ -177,10 +177,10 @@ def _through_a_loop(
 
 
 def _as_script(example: Example) -> list[ScriptedTurn] | None:
-    """The turns for a script, each call with an id of its own; None where a text cannot go over a wire."""
+    """The turns for a script, each call with an id of its own; None where one has no name."""
     turns: list[ScriptedTurn] = []
     for number, turn in enumerate(example.turns, 1):
-        if any(not call.name for call in turn.calls) or not _encodable(turn):
+        if any(not call.name for call in turn.calls):
             return None
         calls = tuple(
             ScriptedCall(call.name, call.arguments, f"call_{number}_{position}")
@@ -191,11 +191,3 @@ def _as_script(example: Example) -> list[ScriptedTurn] | None:
         if turn.cut:
             return turns
     return [*turns, ScriptedTurn("done")]
-
-
-def _encodable(turn: Turn) -> bool:
-    try:
-        "".join(f"{call.name}{call.arguments}" for call in turn.calls).encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-import orjson
-
 from harness.fuzz.choices import Choices, several
 from harness.play.script import ScriptedCall, ScriptedTurn, render_turn
 from harness.wire.exchange import Chunk, Response
 from harness.wire.faults import Fault, generate, rng_of
+from harness.wire.half_pairs import loads
 
 _LONGEST_FRAGMENT = 9
 _MOST_READS = 12
@@ -107,7 +106,7 @@ def _merged(choices: Choices, lanes: list[list[bytes]]) -> Iterator[bytes]:
 def _call_index(document: bytes) -> int | None:
     if not document.startswith(b"{"):
         return None
-    choices: list[dict[str, Any]] = orjson.loads(document)["choices"]
+    choices: list[dict[str, Any]] = loads(document)["choices"]
     entries = choices[0]["delta"].get("tool_calls") if choices else None
     return int(entries[0]["index"]) if entries else None
 

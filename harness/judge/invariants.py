@@ -15,6 +15,7 @@ from harness.pipeline.result import ErrorCode, ToolResult, ToolStatus
 from harness.pipeline.shell import classify_command
 from harness.pipeline.tool import ToolKind
 from harness.scenario.tool_watch import Facts, SeenStep, ToolRun
+from harness.wire.half_pairs import is_whole
 
 
 class Breach(NamedTuple):
@@ -122,7 +123,7 @@ def _one_answer(seen: Seen, _: Facts) -> Iterator[Breach]:
             elif found in step.taken:
                 text = f"the answer to call {position + 1} has the id {found!r}, which an earlier step has used"
                 yield Breach("one_answer", number, position, "taken", text)
-            elif sent and sent not in used and found != sent:
+            elif sent and is_whole(sent) and sent not in used and found != sent:
                 text = f"call {position + 1} came with the id {sent!r} and was answered as {found!r}"
                 yield Breach("one_answer", number, position, "id", text)
             used.add(found)

@@ -15,6 +15,7 @@ from harness.cassette.dialects.document import read_bytes, unpacked
 from harness.errors import InputError
 from harness.wire.chat import ModelTurn, Status, hit_output_limit, parse_completion
 from harness.wire.exchange import Exchange, decoded, looks_streamed
+from harness.wire.half_pairs import loads
 from harness.wire.layers import StreamLayers, read_layers, response_layers
 
 _STREAM_START = b"data:"
@@ -98,7 +99,7 @@ def _name_of(entry: object) -> str | None:
 
 def _is_completion(content: bytes) -> bool:
     try:
-        document = orjson.loads(content)
+        document = loads(content)
     except orjson.JSONDecodeError:
         return False
     return isinstance(document, dict) and bool(document.keys() & _COMPLETION_KEYS)
@@ -122,7 +123,7 @@ def _cassette(path: Path, content: bytes) -> Cassette:
 def _json_error(content: bytes) -> str | None:
     """What is wrong with a file that begins like JSON; a cassette in JSON lines has a first line that is whole."""
     try:
-        orjson.loads(content.lstrip().split(b"\n", 1)[0] if content.lstrip().startswith(b'{"') else b"{}")
+        loads(content.lstrip().split(b"\n", 1)[0] if content.lstrip().startswith(b'{"') else b"{}")
     except orjson.JSONDecodeError as error:
         return f"broken JSON: {error}"
     return None

@@ -20,6 +20,7 @@ from harness.measure.encodings import encoding_for
 from harness.measure.prompt import PromptCount, count_request
 from harness.measure.usage import recorded_usage
 from harness.wire.exchange import Exchange
+from harness.wire.half_pairs import dumps
 
 HOST = "api.openai.com"
 
@@ -110,7 +111,7 @@ def _host(url: str) -> str | None:
 
 def _key(one: Judged) -> bytes:
     relevant = {key: one.body[key] for key in _PROMPT_KEYS if key in one.body}
-    text = orjson.dumps([one.count.encoding, relevant, one.recorded], option=orjson.OPT_SORT_KEYS)
+    text = dumps([one.count.encoding, relevant, one.recorded], option=orjson.OPT_SORT_KEYS)
     return hashlib.sha256(text).digest()
 
 

@@ -10,6 +10,7 @@ import orjson
 
 from harness.measure.prompt import PromptCount, count_request
 from harness.measure.task import Task
+from harness.wire.half_pairs import dumps
 
 
 @dataclass(slots=True)
@@ -26,7 +27,7 @@ class ToolSet:
     @property
     def json_bytes(self) -> int:
         """The size of the array as compact JSON."""
-        return len(orjson.dumps(self.tools))
+        return len(dumps(self.tools))
 
     @property
     def tokens(self) -> int:
@@ -99,7 +100,7 @@ def sent_tools(tasks: Iterable[Task]) -> ToolSet | None:
             if not step.tools:
                 continue
             if step.tools != last[0]:
-                last = (step.tools, orjson.dumps(step.tools, option=orjson.OPT_SORT_KEYS))
+                last = (step.tools, dumps(step.tools, option=orjson.OPT_SORT_KEYS))
             entry = found.setdefault(last[1], [0, step.count.tools_tokens, step])
             entry[0] += 1
     if not found:

@@ -16,6 +16,7 @@ from harness.pipeline.registry import ToolRegistry
 from harness.scenario.functions import user_object
 from harness.trace.folder import load_run
 from harness.wire.exchange import Exchange, Request, Response
+from harness.wire.half_pairs import dumps, loads
 
 RUN_FILE = "run.json"
 
@@ -115,7 +116,7 @@ def _captured(path: Path) -> list[Exchange] | None:
     entries: list[dict[str, Any]] = []
     for line in lines:
         try:
-            entry = orjson.loads(line)
+            entry = loads(line)
         except orjson.JSONDecodeError:
             return None
         if not isinstance(entry, dict) or "body" not in entry or not isinstance(entry.get("path"), str):
@@ -124,9 +125,9 @@ def _captured(path: Path) -> list[Exchange] | None:
     histories = [_history(entry["body"]) for entry in entries]
     found: list[Exchange] = []
     for index, entry in enumerate(entries):
-        request = Request(str(entry.get("method", "POST")), entry["path"], (), orjson.dumps(entry["body"]))
+        request = Request(str(entry.get("method", "POST")), entry["path"], (), dumps(entry["body"]))
         answer = _repeated_answer(histories[index], histories[index + 1 :])
-        body = orjson.dumps({"choices": [{"message": answer}]}) if answer else b""
+        body = dumps({"choices": [{"message": answer}]}) if answer else b""
         found.append(Exchange(request, Response(200, (), body), index))
     return found or None
 

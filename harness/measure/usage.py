@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from harness.wire.exchange import Exchange, decoded
+from harness.wire.half_pairs import loads
 from harness.wire.sse import SSEParser
 
 
@@ -123,7 +124,7 @@ def _documents(body: bytes, *, streamed: bool) -> Iterator[Mapping[str, Any]]:
         texts = [body]
     for text in texts:
         try:
-            document = orjson.loads(text)
+            document = loads(text)
         except orjson.JSONDecodeError:
             continue
         if isinstance(document, dict):

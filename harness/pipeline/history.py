@@ -2,7 +2,7 @@
 
 Each call is answered exactly once, in the order of the calls; assistant messages stay as they came, except for what no
 strict server takes back: a missing role, ids or names, arguments that are not a JSON object, a list of calls that holds
-none, null content without a call (W06, W07, O05).
+none, null content without a call (W06, W07, O05). Half a surrogate pair, which UTF-8 cannot hold, becomes U+FFFD.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from harness.pipeline.arguments import parse_tool_input
 from harness.pipeline.observation import ToolObservation
 from harness.pipeline.orchestrator import INTERRUPTED, ToolCallPlan
 from harness.wire.chat import ModelTurn
+from harness.wire.half_pairs import without_halves
 
 __all__ = ["INTERRUPTED", "History", "HistoryError", "interrupted_answers"]
 
@@ -38,7 +39,7 @@ class History:
         open_calls: Iterable[str] = (),
         open_function: str | None = None,
     ) -> None:
-        self._messages: list[dict[str, Any]] = [copy.deepcopy(dict(message)) for message in messages]
+        self._messages: list[dict[str, Any]] = [_sendable(message) for message in messages]
         self._open: list[str] = list(open_calls)
         self._open_function = open_function
         self._call_ids = {call_id for message in self._messages for call_id in _ids_of(message)}
@@ -64,21 +65,21 @@ class History:
     def append(self, message: Mapping[str, Any]) -> None:
         """Add a system, developer or user message; raises HistoryError while calls are unanswered."""
         self._demand_answered()
-        self._messages.append(copy.deepcopy(dict(message)))
+        self._messages.append(_sendable(message))
 
     def append_turn(self, turn: ModelTurn, plans: Sequence[ToolCallPlan]) -> None:
         """Add the model's turn. ``plans`` are those of its calls, by position; their answers must follow."""
         self._demand_answered()
-        message = {**copy.deepcopy(turn.message), "role": "assistant"}
+        message = {**turn.message, "role": "assistant"}
         if plans and turn.legacy_function_call:
-            message["function_call"] = {"name": plans[0].tool_name, "arguments": _sendable(plans[0])}
+            message["function_call"] = {"name": plans[0].tool_name, "arguments": _sendable_arguments(plans[0])}
         elif plans:
             message["tool_calls"] = [_call_entry(message, plan) for plan in plans]
         else:
             message.pop("tool_calls", None)
             if message.get("content") is None and not message.get("function_call"):
                 message["content"] = ""
-        self._messages.append(message)
+        self._messages.append(_sendable(message))
         self._open = [plan.tool_call_id for plan in plans]
         self._call_ids.update(self._open)
         self._open_function = plans[0].tool_name if plans and turn.legacy_function_call else None
@@ -97,12 +98,12 @@ class History:
                 "tool_call_id": observation.tool_call_id,
                 "content": observation.observation,
             }
-        self._messages.append(message)
+        self._messages.append(_sendable(message))
 
     def close_interrupted(self) -> int:
         """Answer every open call with the fact of the interruption, so that the pairs stay whole; how many."""
         answers = interrupted_answers(self._open, self._open_function)
-        self._messages += answers
+        self._messages += [_sendable(answer) for answer in answers]
         self._open.clear()
         return len(answers)
 
@@ -122,7 +123,7 @@ class History:
         if cut == start:
             return 0
         replaced = cut - start
-        self._messages[start:cut] = [{"role": "user", "content": summary}]
+        self._messages[start:cut] = [_sendable({"role": "user", "content": summary})]
         return replaced
 
     def _demand_answered(self) -> None:
@@ -144,6 +145,12 @@ def _ids_of(message: Mapping[str, Any]) -> Iterator[str]:
             yield call["id"]
 
 
+def _sendable(message: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of the message that the client can write."""
+    copied: dict[str, Any] = without_halves(copy.deepcopy(dict(message)))
+    return copied
+
+
 def _call_entry(message: Mapping[str, Any], plan: ToolCallPlan) -> dict[str, Any]:
     received = [
         entry
@@ -153,11 +160,11 @@ def _call_entry(message: Mapping[str, Any], plan: ToolCallPlan) -> dict[str, Any
     entry = dict(received[plan.position]) if plan.position < len(received) else {}
     function = dict(entry.get("function", {}))
     function["name"] = plan.tool_name
-    function["arguments"] = _sendable(plan)
+    function["arguments"] = _sendable_arguments(plan)
     return {**entry, "id": plan.tool_call_id, "type": entry.get("type") or "function", "function": function}
 
 
-def _sendable(plan: ToolCallPlan) -> str:
+def _sendable_arguments(plan: ToolCallPlan) -> str:
     """The arguments as they came where that is a JSON object, else what they were read as, or ``{}`` (D09)."""
     raw = plan.raw_arguments
     if isinstance(raw, str) and raw.strip() and parse_tool_input(raw)[1] is None:

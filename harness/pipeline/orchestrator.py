@@ -15,6 +15,7 @@ from harness.pipeline.observation import Serializer, ToolObservation
 from harness.pipeline.result import ErrorCode, ToolResult, serialize_tool_result
 from harness.seams import IdSource, RandomIds
 from harness.wire.chat import ToolCall
+from harness.wire.half_pairs import is_whole
 
 MAX_WORKERS = 8
 
@@ -171,14 +172,15 @@ class ToolOrchestrator:
         """Parse the calls: flat ``{id, name, arguments}`` or as the API sends them.
 
         A name becomes its tool's own (`ToolRegistry.resolve`), a missing one ``unknown_tool``; a missing, empty or
-        repeated id becomes a fresh one (P02), and so does one that is ``taken`` by an earlier step (bug report A13).
+        repeated id becomes a fresh one (P02), and so does one that is ``taken`` by an earlier step (bug report A13) or
+        holds half a surrogate pair, which could not be sent back.
         """
         plans: list[ToolCallPlan] = []
         used = set(taken)
         for position, call in enumerate(tool_calls):
             received_id, received_name, raw_arguments = _parts(call)
             call_id = received_id
-            while not call_id or call_id in used:
+            while not call_id or call_id in used or not is_whole(call_id):
                 call_id = self._ids.call_id()
             used.add(call_id)
             known = self.executor.registry.resolve(received_name)

@@ -12,8 +12,6 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from harness.play.http import (
     Connection,
     error_response,
@@ -26,6 +24,7 @@ from harness.play.pace import Pace
 from harness.play.sessions import DEFAULT, SESSION_ID, Sessions
 from harness.play.status import status_page
 from harness.wire.exchange import Request, Response
+from harness.wire.half_pairs import dumps
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
@@ -78,7 +77,7 @@ class PlayerApplication:
             return
         document = await asyncio.get_running_loop().run_in_executor(self._threads, self._status)
         if path == "/status":
-            await send_page(200, _JSON, orjson.dumps(document), send)
+            await send_page(200, _JSON, dumps(document), send)
         else:
             await send_page(200, _HTML, status_page(document), send)
 

@@ -8,12 +8,11 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-import orjson
-
 from harness.play.hosting import ClientGoneError
 from harness.play.pace import Pace
 from harness.play.transport import never_begins, playable_headers
 from harness.wire.exchange import Ending, Headers, Request, Response
+from harness.wire.half_pairs import dumps
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
@@ -87,7 +86,7 @@ def error_response(status: int, message: str, kind: str, code: str) -> Response:
     """An error in the provider's form, so that the program's own client shows the message."""
     error: Mapping[str, object] = {"message": message, "type": kind, "param": None, "code": code}
     headers: Headers = (("content-type", "application/json"),)
-    return Response(status, headers, orjson.dumps({"error": error}))
+    return Response(status, headers, dumps({"error": error}))
 
 
 def end_to_end(headers: RawHeaders) -> RawHeaders:

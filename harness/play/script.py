@@ -15,6 +15,7 @@ import orjson
 
 from harness.play.player import CannotAnswerError, MissError
 from harness.wire.exchange import CHAT_PATH, Chunk, Request, Response
+from harness.wire.half_pairs import dumps
 
 FRAGMENT_CHARACTERS = 8
 SIDE_TEXT = "Scripted task"
@@ -146,13 +147,13 @@ def render_turn(turn: ScriptedTurn, number: int, body: Mapping[str, Any]) -> Res
     """The HTTP response for a turn, streamed when the request asks for it. The same turn gives the same bytes."""
     if turn.error_status is not None:
         error = {"error": {"message": turn.error_message, "type": "scripted", "code": turn.error_status}}
-        return Response(turn.error_status, (_JSON,), orjson.dumps(error))
+        return Response(turn.error_status, (_JSON,), dumps(error))
     head = {"id": f"chatcmpl-script-{number}", "created": 0, "model": body.get("model")}
     if not body.get("stream"):
-        return Response(200, (_JSON,), orjson.dumps(_completion(turn, head)))
+        return Response(200, (_JSON,), dumps(_completion(turn, head)))
     options = body.get("stream_options")
     wants_usage = isinstance(options, Mapping) and bool(options.get("include_usage"))
-    events = [b"data: " + orjson.dumps(chunk) + b"\n\n" for chunk in _chunks(turn, head, wants_usage=wants_usage)]
+    events = [b"data: " + dumps(chunk) + b"\n\n" for chunk in _chunks(turn, head, wants_usage=wants_usage)]
     if turn.done:
         events.append(b"data: [DONE]\n\n")
     ends: list[Chunk] = []

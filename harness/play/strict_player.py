@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import orjson
-
 from harness.play.player import Player
 from harness.wire.exchange import Request, Response
+from harness.wire.half_pairs import dumps
 from harness.wire.refusals import EMPTY_ARRAY_REFUSED
 from harness.wire.rules import Breach, check_request
 
@@ -44,4 +43,4 @@ def _refused(breach: Breach) -> Response:
 
 def _refusal(message: str, param: str | None) -> Response:
     error = {"message": message, "type": "invalid_request_error", "param": param, "code": None}
-    return Response(400, (_JSON,), orjson.dumps({"error": error}))
+    return Response(400, (_JSON,), dumps({"error": error}))

@@ -29,7 +29,7 @@ class FuzzResult:
     target: str
     seed: int
     report: FuzzReport
-    saved: Sequence[Path | None]
+    saved: Sequence[Path]
 
     @property
     def verdict(self) -> Verdict:
@@ -56,7 +56,7 @@ class FuzzResult:
         }
 
     @staticmethod
-    def _finding(finding: Finding, path: Path | None) -> dict[str, Any]:
+    def _finding(finding: Finding, path: Path) -> dict[str, Any]:
         return {
             "oracle": finding.breach.invariant,
             "what": visible(finding.breach.text),
@@ -70,7 +70,7 @@ class FuzzResult:
                 for turn in finding.example.turns
                 for call in turn.calls
             ],
-            "scenario": None if path is None else path.as_posix(),
+            "scenario": path.as_posix(),
         }
 
 
@@ -82,9 +82,8 @@ def print_fuzz(result: FuzzResult, console: Console, *, quiet: bool = False) -> 
         console.print(Text(f"{finding.breach.invariant}: {one_line(finding.breach.text)}", "bold red"), soft_wrap=True)
         for line in calls_of(finding.example):
             console.print(Text(f"  {line}"), soft_wrap=True)
-        where = "no scenario can hold it" if path is None else str(path)
         seen = f"seen {finding.times} times, first in example {finding.number}"
-        console.print(Text(f"  {seen}, by {', '.join(finding.families)}: {where}", "dim"), soft_wrap=True)
+        console.print(Text(f"  {seen}, by {', '.join(finding.families)}: {path}", "dim"), soft_wrap=True)
     coverage = result.report.coverage
     for program, times in sorted(coverage.started.items()):
         console.print(Text(f"not started: {one_line(program)} ({counted(times, 'time')})", "yellow"), soft_wrap=True)
@@ -119,8 +118,7 @@ def fuzz_markdown(result: FuzzResult) -> str:
     for finding, path in zip(result.report.findings, result.saved, strict=True):
         lines += [f"## {finding.breach.invariant}", "", f"{title_of(finding)} {_code(finding.breach.text)}", ""]
         lines += ["```text", *calls_of(finding.example), "```", ""]
-        where = "no scenario can hold it" if path is None else f"`{path.as_posix()}`"
-        lines += [f"Seen {finding.times} times, by {', '.join(finding.families)}: {where}.", ""]
+        lines += [f"Seen {finding.times} times, by {', '.join(finding.families)}: `{path.as_posix()}`.", ""]
     lines += coverage_markdown(coverage.rows())
     return "\n".join(lines) + "\n"
 

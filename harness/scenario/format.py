@@ -21,6 +21,7 @@ from harness.play.neutral.folder import PLACEHOLDER as CWD
 from harness.play.script import FRAGMENT_CHARACTERS
 from harness.scenario.expectations import Expectations
 from harness.scenario.functions import FORM as FUNCTION
+from harness.scenario.halves import demand_whole
 from harness.scenario.part import Part
 from harness.scenario.source import Location, Source, read_source
 from harness.scenario.variants import VariantSpec, merged_documents
@@ -362,6 +363,8 @@ def parse_scenario(source: Source) -> Scenario:
     for key in ("path", "variants"):
         if key in source.data:
             raise InputError(f"{key}: unknown key", where=source.where((key,)))
+    if source.has_halves:
+        demand_whole(source)
     if "matrix" in source.data:
         return _with_variants(source)
     scenario = _validated(source, source.data)

@@ -11,8 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
-
 from harness.cassette.lanes import Lane as Conversation
 from harness.cassette.lanes import LaneStep, find_lanes
 from harness.cassette.messages import canonical_arguments
@@ -23,6 +21,7 @@ from harness.scenario.replay.recorded import RecordedResults, recorded_results
 from harness.trace.run import CallRecord, Lane, Run, Step, names_of, step_of
 from harness.wire.chat import ModelTurn, ToolCall, text_of
 from harness.wire.exchange import Ending, Exchange, Request, Response
+from harness.wire.half_pairs import dumps
 
 MISS, UNFINISHED, UNANSWERED = "miss", "unfinished", "unanswered"
 """Ends that only an observed conversation has: the last turn's calls were left, the last request got an error."""
@@ -153,7 +152,7 @@ def _repeated_attempts(asked: Sequence[Asked], placed: Sequence[int]) -> dict[in
 
 def _key(body: object) -> bytes:
     said = [body.get(name) for name in ("model", "messages")] if isinstance(body, dict) else body
-    return hashlib.sha256(orjson.dumps(said)).digest()
+    return hashlib.sha256(dumps(said)).digest()
 
 
 def _last(number: int, again: Mapping[int, int]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,9 @@ import yaml
 from harness.errors import InputError
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_NO_CHARACTER = "found invalid Unicode character escape code"
+"""What libyaml says of half a surrogate pair, and of what is beyond Unicode."""
+_HALF = re.compile(r"\\(?:u|U0000)[dD][89a-fA-F]")
 
 _PLAIN_TAGS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
 
@@ -17,11 +21,15 @@ Location = tuple[str | int, ...]
 
 
 class Source:
-    """A YAML document: ``data`` as plain values, and `line` for the place of any of them."""
+    """A YAML document: ``data`` as plain values, and `line` for the place of any of them.
 
-    def __init__(self, path: Path, data: Any, lines: dict[Location, int]) -> None:
+    ``has_halves`` says that a text or key in it may hold half a surrogate pair.
+    """
+
+    def __init__(self, path: Path, data: Any, lines: dict[Location, int], *, has_halves: bool = False) -> None:
         self.path = path
         self.data = data
+        self.has_halves = has_halves
         self._lines = lines
 
     def line(self, location: Location) -> int:
@@ -47,21 +55,38 @@ def read_source(path: Path) -> Source:
 
 
 def parse_source(path: Path, text: str) -> Source:
-    """`read_source` of a text that is at hand already; ``path`` is for the messages."""
-    lines: dict[Location, int] = {}
-    loader = _LOADER(text)
+    """`read_source` of a text that is at hand already; ``path`` is for the messages.
+
+    Half a surrogate pair is written as an escape, as in JSON: what a model sends may hold one.
+    """
     try:
-        node = loader.get_single_node()
-        data = None if node is None else _value(loader, node, (), lines, path)
+        try:
+            return _parsed(path, text, _LOADER)
+        except yaml.MarkedYAMLError as error:
+            if error.problem != _NO_CHARACTER or not _HALF.search(text):
+                raise
+            try:
+                return _parsed(path, text, yaml.SafeLoader)  # ten times slower, and takes halves
+            except (ValueError, OverflowError):  # an escape beyond Unicode
+                raise error from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"{path}:{mark.line + 1}" if mark else str(path)
         raise InputError(f"not valid YAML: {error.problem or error.context}", where=where) from error
     except yaml.YAMLError as error:
         raise InputError(f"not valid YAML: {error}", where=str(path)) from error
+
+
+def _parsed(path: Path, text: str, loader_type: Any) -> Source:
+    """The document; raises YAMLError, and InputError for what is YAML and no scenario's."""
+    lines: dict[Location, int] = {}
+    loader = loader_type(text)
+    try:
+        node = loader.get_single_node()
+        data = None if node is None else _value(loader, node, (), lines, path)
     finally:
         loader.dispose()
-    return Source(path, data, lines)
+    return Source(path, data, lines, has_halves=loader_type is yaml.SafeLoader)
 
 
 def _value(loader: Any, node: yaml.Node, location: Location, lines: dict[Location, int], path: Path) -> Any:

@@ -17,6 +17,7 @@ from harness.errors import InputError
 from harness.files import write_atomically
 from harness.trace.run import FORMAT, VERSION, CallRecord, Lane, Run, Step, Trial
 from harness.wire.exchange import Chunk, Exchange, Headers, Request, Response
+from harness.wire.half_pairs import dumps, loads
 from harness.wire.secrets import Scrubber
 
 _LATER = tuple(
@@ -39,7 +40,7 @@ def save_run(
     (folder / "run.json").unlink(missing_ok=True)
     exchanges = _lines(_exchange_document(scrubber.exchange(exchange)) for exchange in run.exchanges)
     write_atomically(folder / "exchanges.jsonl", change(exchanges))
-    events = b"".join(scrubber.document(orjson.dumps(event)) + b"\n" for event in run.events)
+    events = b"".join(scrubber.document(dumps(event)) + b"\n" for event in run.events)
     write_atomically(folder / "events.jsonl", change(events))
     document = {
         "format": FORMAT,
@@ -51,7 +52,7 @@ def save_run(
         "lanes": [_lane_document(lane) for lane in run.lanes],
         **({"trial": asdict(run.trial)} if run.trial is not None else {}),
     }
-    content = scrubber.document(orjson.dumps(document, option=orjson.OPT_INDENT_2)) + b"\n"
+    content = scrubber.document(dumps(document, option=orjson.OPT_INDENT_2)) + b"\n"
     write_atomically(folder / "run.json", change(content))
     return folder
 
@@ -60,7 +61,7 @@ def load_run(folder: Path) -> Run:
     """Read a saved run; raises InputError for a folder that holds none, or one of a later version."""
     path = folder / "run.json"
     try:
-        document = orjson.loads(path.read_bytes())
+        document = loads(path.read_bytes())
         _demand_readable(document, path)
         run = Run(
             name=document["name"],
@@ -89,11 +90,11 @@ def _demand_readable(document: dict[str, Any], path: Path) -> None:
 
 
 def _lines(documents: Iterable[Any]) -> bytes:
-    return b"".join(orjson.dumps(document) + b"\n" for document in documents)
+    return b"".join(dumps(document) + b"\n" for document in documents)
 
 
 def _read_lines(path: Path) -> list[Any]:
-    return [orjson.loads(line) for line in path.read_bytes().splitlines() if line]
+    return [loads(line) for line in path.read_bytes().splitlines() if line]
 
 
 def _lane_document(lane: Lane) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import orjson
 
+from harness.wire.half_pairs import dumps, loads
 from harness.wire.leaks import is_call_in_text
 
 Status = Literal["complete", "incomplete", "truncated", "error"]
@@ -70,7 +71,7 @@ def parse_completion(body: bytes, tool_names: Collection[str] = ()) -> ModelTurn
 
     Leading white space is accepted (several gateways send it). Raises ValueError when the body is no JSON object.
     """
-    document = orjson.loads(body)
+    document = loads(body)
     if not isinstance(document, dict):
         raise ValueError(  # noqa: TRY004  bad input, not a programming error
             f"a chat completion is a JSON object, not {type(document).__name__}"
@@ -178,7 +179,7 @@ def arguments_text(value: object) -> tuple[str, str | None]:
         return value, None
     if value is None:
         return "", "arguments_null"
-    return orjson.dumps(value).decode(), "arguments_not_text"
+    return dumps(value).decode(), "arguments_not_text"
 
 
 def _calls_of(message: Mapping[str, Any], anomalies: list[Anomaly]) -> tuple[tuple[ToolCall, ...], bool]:

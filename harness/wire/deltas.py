@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from harness.wire.chat import Anomaly, ModelTurn, ToolCall, arguments_text, error_of, text_of, turn_status
+from harness.wire.half_pairs import dumps, loads, rejoined
 from harness.wire.leaks import is_call_in_text
 from harness.wire.open_calls import OpenCall, OpenCalls
 from harness.wire.readings import Reading, read_arguments, read_name
@@ -84,9 +85,12 @@ class DeltaAssembler:
         self._at += 1
         try:
             chunk = orjson.loads(data)
-        except orjson.JSONDecodeError as error:
-            self._take_unparsed(data.strip(), error, event)
-            return
+        except orjson.JSONDecodeError:
+            try:
+                chunk = loads(data)
+            except orjson.JSONDecodeError as error:
+                self._take_unparsed(data.strip(), error, event)
+                return
         if terminated and kind != "error" and self._goes_on(chunk):
             return
         if not terminated:
@@ -113,14 +117,14 @@ class DeltaAssembler:
         found: list[Anomaly] = []
         calls = [self._finished_call(call, found, complete=complete) for call in self._calls]
         self._find_shared_ids(calls, found)
-        content = "".join(self._content) if self._content_seen else None
+        content = rejoined(self._content) if self._content_seen else None
         if complete and not calls and is_call_in_text(content, self._tool_names):
             found.append(self._anomaly("call_in_text", "the message is a call, written as text: nothing of it is run"))
         message: dict[str, Any] = {"role": self._role, "content": content}
         if self._refusal:
-            message["refusal"] = "".join(self._refusal)
+            message["refusal"] = rejoined(self._refusal)
         for key, texts in self._extra_texts.items():
-            message[key] = "".join(texts)
+            message[key] = rejoined(texts)
         message.update(self._extras)
         legacy = bool(calls) and all(call.legacy for call in self._calls)
         if legacy:
@@ -155,7 +159,7 @@ class DeltaAssembler:
 
     def _keep(self, kind: str, value: object, call: OpenCall | None = None) -> None:
         if self.deltas is not None:
-            text = value if isinstance(value, str) else orjson.dumps(value).decode()
+            text = value if isinstance(value, str) else dumps(value).decode()
             self.deltas.append(Delta(self._at, kind, text, None if call is None else call.number))
 
     def _take_unparsed(self, data: bytes, error: ValueError, event: SSEEvent) -> None:
@@ -352,7 +356,7 @@ class DeltaAssembler:
         else:
             found.append(self._anomaly("name_missing"))
         if not complete:
-            return ToolCall(call.id, name, "".join(call.fragments))
+            return ToolCall(call.id, name, rejoined(call.fragments))
         return ToolCall(call.id, name, self._read(read_arguments(call.fragments), found, f"call {call.id}"))
 
     def _read(self, reading: Reading, found: list[Anomaly], detail: str = "") -> str:

@@ -16,10 +16,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
-import orjson
-
 from harness.wire.chat import ModelTurn, parse_completion
 from harness.wire.deltas import parse_stream
+from harness.wire.half_pairs import loads
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -125,7 +124,7 @@ class Request:
 
     def json(self) -> Any:
         """The body as JSON; raises ValueError when it is none."""
-        return orjson.loads(decoded(self.body, self.headers))
+        return loads(decoded(self.body, self.headers))
 
     def parts(self) -> RequestParts | None:
         """The body's parts, or None where it is no JSON object; a deferred body is not built for this."""

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 import orjson
 
+from harness.wire.half_pairs import rejoined
+
 _NOT_SPACE = re.compile(r"[^ \t\n\r]")
 _OUTSIDE = re.compile(r'["{}\[\]]')
 _INSIDE = re.compile(r'["\\]')
@@ -64,7 +66,7 @@ class GrowingObject:
         if self._spoilt or not self._closed:
             return False
         if self._valid is None:
-            self._valid = is_json_object("".join(fragments))
+            self._valid = is_json_object(rejoined(fragments))
         return self._valid
 
     def _take(self, text: str) -> None:

@@ -15,6 +15,7 @@ from itertools import accumulate, pairwise
 
 import orjson
 
+from harness.wire.half_pairs import rejoined
 from harness.wire.json_text import first_object_end, is_json, is_json_object
 
 
@@ -29,13 +30,13 @@ class Reading:
 
 def read_arguments(fragments: Sequence[str]) -> Reading:
     """The arguments of a call of a complete stream, by the rule above; linear in their length."""
-    plain = "".join(fragments)
+    plain = rejoined(fragments)
     if not plain or is_json(plain):
         return Reading(plain)
     readings: dict[str, str] = {}
     if _is_cumulative(fragments):
         readings[fragments[-1]] = "arguments_cumulative"
-    if (resent := _sent_again(fragments, plain)) is not None:
+    if (resent := _sent_again(fragments)) is not None:
         readings.setdefault(resent, "arguments_resent")
     objects = [text for text in readings if is_json_object(text)]
     return Reading(objects[0], readings[objects[0]]) if len(objects) == 1 else Reading(plain)
@@ -49,7 +50,7 @@ def read_name(pieces: Sequence[str], tool_names: Collection[str]) -> Reading:
     """
     if len(pieces) == 1:
         return Reading(pieces[0])
-    joined, repeated = "".join(pieces), pieces[-1]
+    joined, repeated = rejoined(pieces), pieces[-1]
     same = all(piece == repeated for piece in pieces)
     decided = (joined in tool_names) != (repeated in tool_names)
     text = repeated if (repeated in tool_names if decided else same) else joined
@@ -62,13 +63,14 @@ def _is_cumulative(fragments: Sequence[str]) -> bool:
     return len(fragments) > 1 and all(later.startswith(earlier) for earlier, later in pairwise(fragments))
 
 
-def _sent_again(fragments: Sequence[str], plain: str) -> str | None:
+def _sent_again(fragments: Sequence[str]) -> str | None:
     """What follows a first, whole object that ends with a fragment, if it is the same object or that was ``{}``."""
+    plain = "".join(fragments)
     end = first_object_end(plain)
     if end is None:
         return None
     cut = next((edge for edge in accumulate(map(len, fragments)) if edge >= end), len(plain))
-    head, tail = plain[:cut], plain[cut:]
-    if head[end:].strip() or not (is_json_object(head) and is_json_object(tail)):
+    head, tail = rejoined(plain[:cut]), rejoined(plain[cut:])
+    if plain[end:cut].strip() or not (is_json_object(head) and is_json_object(tail)):
         return None
     return tail if orjson.loads(head) in ({}, orjson.loads(tail)) else None

@@ -12,7 +12,9 @@ from tests.cassette.test_vcrpy_writing import bodies, headers, responses, texts
 
 CHAT = "https://api.example.com/v1/chat/completions"
 
-texts_of_messages = st.one_of(st.sampled_from(["hi", "é <b> & \u2028", "{}", "", 'a "quote" \\']), st.text(max_size=12))
+texts_of_messages = st.one_of(
+    st.sampled_from(["hi", "é <b> & \u2028", "{}", "", 'a "quote" \\', "x\ud83d", "\ude00\ufdd0"]), st.text(max_size=12)
+)
 messages = st.one_of(
     st.builds(lambda text: {"role": "user", "content": text}, texts_of_messages),
     st.builds(lambda text: {"content": text, "role": "assistant", "tool_calls": [{"id": "c1"}]}, texts_of_messages),

@@ -439,3 +439,27 @@ def test_a_cassette_with_nothing_of_the_kind() -> None:
     assert "no chat exchanges (0 in all)" in Matcher(cassette()).explain_miss(request({}))
     text = Matcher(cassette(BODY)).explain_miss(request({}, "http://h/v1/embeddings"))
     assert "no exchanges with this path (1 in all)" in text
+
+
+def test_half_a_surrogate_pair_counts_as_any_other_character() -> None:
+    def saying(text: str) -> dict[str, Any]:
+        return changed(lambda body: body["messages"][1].update(content=text))
+
+    assert matches(saying("a \ud83d"), saying("a \ud83d"))
+    assert not matches(saying("a \ud83d"), saying("a \ude00"))
+    assert not matches(saying("a \ud83d"), saying("a \ufdd0d83d"))
+    keyed = {**BODY, "\ud83d": ["\ud83d"]}
+    assert matches(keyed, keyed)
+    assert not matches(keyed, BODY)
+    arguments = changed(lambda body: body["messages"][2].update(tool_calls=[call('{"file": "\ud83d"}')]))
+    assert matches(arguments, arguments)
+    assert not matches(arguments, BODY)
+
+
+def test_a_miss_tells_half_a_pair_as_an_escape() -> None:
+    recorded = cassette(changed(lambda body: body["messages"][1].update(content="say \ud83d now")))
+    asked = request(moved(changed(lambda body: body["messages"][1].update(content="say \ude00 now"))))
+    told = str(matcher_of(recorded).explain_miss(asked))
+    assert r"\ud83d" in told
+    assert r"\ude00" in told
+    told.encode()

@@ -330,3 +330,19 @@ def test_a_foreign_file_under_our_name_is_not_taken_for_torn(tmp_path: Path) -> 
 def test_text_that_is_no_unicode_cannot_be_stored() -> None:
     with pytest.raises(InputError, match="exchange 1 is no valid Unicode"):
         dump_cassette(cassette(Exchange(Request("GET", "\ud800"), Response(200))))
+
+
+@pytest.mark.parametrize("style", ["compact", "compact-ascii", "spaced-ascii"])
+def test_half_a_surrogate_pair_is_stored_in_parts_as_clients_write_it(tmp_path: Path, style: str) -> None:
+    """JavaScript escapes halves and nothing else, Python's ``json`` all that is beyond ASCII."""
+    body = render(style, {"model": "é", "messages": [user("\ud83d é"), user("x"), user("\ud83d é")]})
+    assert b"\\ud83d" in body
+    path = written(tmp_path, Exchange(Request("POST", CHAT, (), body), Response(200, (), b'{"a": "\\ud83d"}')))
+    stored = lines(path)
+    assert [line["value"]["content"] for line in stored if "message" in line] == ["\ud83d é", "x"]
+    (loaded,) = load_cassette(path).exchanges
+    assert (loaded.request.body, loaded.response.body) == (body, b'{"a": "\\ud83d"}')
+    parts = loaded.request.parts()
+    assert parts is not None
+    assert list(parts.messages or ()) == [user("\ud83d é"), user("x"), user("\ud83d é")]
+    assert dump_cassette(load_cassette(path)) == path.read_bytes()

@@ -37,6 +37,7 @@ from tests.command_line import command
 
 SOUND = TargetName.parse("tests.fuzz.faulty.tools:sound")
 FAULTY = TargetName.parse("tests.fuzz.faulty.arguments:b09")
+LAST_KEY = TargetName.parse("tests.fuzz.faulty.arguments:x02")
 WORD = ToolSchema("find", {"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]})
 
 
@@ -248,25 +249,33 @@ def test_a_users_own_oracle_is_asked_and_stands_in_the_scenario(tmp_path: Path) 
     report = Session(load_target(SOUND), FuzzSpec(examples=60, own=(own,))).run()
     assert [finding.breach.invariant for finding in report.findings] == [own]
     path = save(report.findings, SOUND, load_target(SOUND), 0, tmp_path)[0]
-    assert path is not None
     assert judge_scenario(run_scenario(load_scenario(path)), "").verdict is Verdict.FAIL
 
 
 def test_what_is_saved_already_stays(tmp_path: Path) -> None:
     found = fuzz(FAULTY, FuzzSpec(seed=1, examples=20)).findings
     path = save(found, FAULTY, load_target(FAULTY), 1, tmp_path)[0]
-    assert path is not None
     path.write_text("mine", "utf-8")
     assert save(found, FAULTY, load_target(FAULTY), 1, tmp_path)[0] == path
     assert path.read_text("utf-8") == "mine"
 
 
-def test_half_a_surrogate_pair_fits_no_scenario(tmp_path: Path) -> None:
-    finding = Finding(
-        Breach("refuses_broken", 0, 0, "", "ran"), Example((Turn((call('{"a": "\ud83d"}', "find"),)),)), 0, ()
-    )
-    assert save([finding], SOUND, load_target(SOUND), 0, tmp_path) == [None]
-    assert list(tmp_path.iterdir()) == []
+@pytest.mark.parametrize("kind", ["calls", "stream"])
+def test_a_finding_with_half_a_surrogate_pair_is_saved_like_any_other(tmp_path: Path, kind: str) -> None:
+    text = '{"word": "a\ud83d", "word": "b"}'
+    example = Example((Turn((call(text),)),), kind, 3)
+    (target,) = load_target(LAST_KEY)
+    with Stage(target.make) as stage:
+        played = stage.play(example)
+    assert played.streamed is (kind == "stream")
+    assert [run.parameters for run in played.steps[0].runs] == [{"word": "b"}]
+    finding = Finding(Breach("refuses_broken", 0, 0, "", "find ran"), example, 0, ())
+    (path,) = save([finding], LAST_KEY, [target], 0, tmp_path)
+    (spec,) = (load_scenario(path).player.script or [])[0].calls
+    assert spec.arguments == text
+    assert judge_scenario(run_scenario(load_scenario(path)), "").verdict is Verdict.FAIL
+    path.write_text(path.read_text("utf-8").replace(LAST_KEY.name, SOUND.name), "utf-8")
+    assert judge_scenario(run_scenario(load_scenario(path)), "").verdict is Verdict.PASS
 
 
 def test_coverage_counts_every_call_once() -> None:

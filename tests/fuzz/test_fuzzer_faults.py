@@ -62,7 +62,6 @@ def check_found_and_reproduced(fault: Fault, folder: Path) -> None:
     assert min(map(lines_of, found)) <= MOST_LINES
     name = TargetName.parse(fault.target)
     for path in save(found, name, load_target(name), 1, folder):
-        assert path is not None
         assert judged(path) is Verdict.FAIL
         mended = folder / f"mended-{path.name}"
         mended.write_text(path.read_text("utf-8").replace(fault.target, fault.sound), "utf-8")

@@ -50,7 +50,6 @@ def check_small_and_reproduced(finding: Finding, factory: str, folder: Path) -> 
     calls = [call for turn in finding.example.turns for call in turn.calls]
     assert len(calls) == 1
     (path,) = save([finding], named(factory), load_target(named(factory)), 0, folder)
-    assert path is not None
     assert verdict(path) is Verdict.FAIL
     assert verdict(path, "sound") is Verdict.PASS
 

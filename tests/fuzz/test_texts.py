@@ -9,6 +9,8 @@ from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
 from harness.fuzz import FAMILIES, RandomChoices, RawText, Reading, ValueMaker, raw_texts
+from harness.fuzz.calls import Due, ToolSchema
+from harness.fuzz.examples import ExampleMaker
 from harness.fuzz.texts import raw_text, read_strictly
 from harness.fuzz.texts.reading import reading_of
 from harness.pipeline.arguments import parse_tool_input
@@ -122,3 +124,30 @@ def test_a_family_can_be_asked_for_and_shrinks() -> None:
     assert found == ("{,}", "trailing_comma", Reading.BROKEN, None)
     with pytest.raises(KeyError):
         raw_texts(family="nonsense")
+
+
+def test_a_long_text_stands_mostly_in_a_text_of_the_objects_own_and_breaks_off() -> None:
+    choices = RandomChoices.seeded(1)
+    made = [raw_text(choices, {"word": "b", "count": 1, "path": "c"}, "long_text") for _ in range(200)]
+    changed = [text.value for text in made if text.value is not None and "probe" not in text.value]
+    assert 100 < len(changed) < 170
+    for value in changed:
+        assert value["count"] == 1
+        (long,) = (part for part in (value["word"], value["path"]) if len(part) > 1)
+        assert long == long[0] * (len(long) - 1) + "!"
+        assert len(long) >= 10_000
+    assert {value["word"] == "b" for value in changed} == {True, False}
+    assert all(
+        text.value and "probe" in text.value for text in [raw_text(choices, {"n": 1}, "long_text") for _ in range(20)]
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_examples_of_a_run_hold_a_text_on_which_patterns_go_back(seed: int) -> None:
+    schema = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+    maker = ExampleMaker([ToolSchema("tag", {**schema, "additionalProperties": False})], seed)
+    calls = [call for number in range(300) for turn in maker.example(number).turns for call in turn.calls]
+    due = [maker.due(call) for call in calls if call.family == "long_text" and call.name == "tag"]
+    reached = [one for one in due if one.due is Due.ACCEPT]
+    assert any(one.value is not None and one.value["text"].startswith("a" * 1000) for one in reached)
+    assert {one.due for one in due} == {Due.ACCEPT, Due.REFUSE}

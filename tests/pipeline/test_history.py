@@ -311,3 +311,50 @@ def test_no_arguments_text_makes_the_history_unsendable(text: str) -> None:
     history.close_interrupted()
     assert breaches(history) == []
     orjson.dumps(history.messages)
+
+
+HALF = "\ud83d"
+
+
+def test_half_a_surrogate_pair_is_sent_as_the_replacement_character() -> None:
+    history = History([{"role": "system", "content": f"a{HALF}"}])
+    history.append({"role": "user", "content": [{"type": "text", "text": f"{HALF}b😀"}]})
+    stored(history, turn_of({"role": "assistant", "content": f"c{HALF}", "reasoning_content": HALF}))
+    history.append({"role": "user", "content": "go on"})
+    stored(
+        history, turn_of({"role": "assistant", "content": None, "tool_calls": [call("call_a", more={HALF: [HALF]})]})
+    )
+    orjson.dumps(history.messages)
+    contents = [message["content"] for message in history.messages[:3]]
+    assert contents == ["a\ufffd", [{"type": "text", "text": "\ufffdb😀"}], "c\ufffd"]
+    assert history.messages[2]["reasoning_content"] == "\ufffd"
+    assert history.messages[4]["tool_calls"][0]["more"] == {"\ufffd": ["\ufffd"]}
+    assert history.compact(0, f"all{HALF}") > 0
+    assert history.messages[1]["content"] == "all\ufffd"
+    assert breaches(history) == []
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"tool_calls": [call("c1", "Read", f'{{"a": "{HALF}"}}')]},
+        {"function_call": {"name": "Read", "arguments": f'{{"a": "{HALF}"}}'}},
+    ],
+)
+def test_arguments_with_half_a_pair_are_sent_as_none(message: dict[str, Any]) -> None:
+    history = started()
+    outcome = stored(history, turn_of({"role": "assistant", "content": None, **message}))
+    assert outcome.observations[0].result.error_code is ErrorCode.INVALID_PARAM
+    orjson.dumps(history.messages)
+    sent = history.messages[2]
+    function = sent["tool_calls"][0]["function"] if "tool_calls" in sent else sent["function_call"]
+    assert function["arguments"] == "{}"
+    assert breaches(history) == []
+
+
+def test_an_open_call_of_a_saved_conversation_is_answered_under_the_id_that_is_sent() -> None:
+    asked = {"role": "assistant", "content": None, "tool_calls": [call(f"c{HALF}")]}
+    history = History([{"role": "user", "content": "go"}, asked], open_calls=[f"c{HALF}"])
+    assert history.close_interrupted() == 1
+    orjson.dumps(history.messages)
+    assert breaches(history) == []

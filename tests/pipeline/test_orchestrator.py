@@ -543,3 +543,13 @@ def test_a_plan_says_what_was_received_and_what_was_made_of_it() -> None:
     outcome = orchestrator.run_plans([exact, other, nameless, unsendable])
     assert "no such/tool" in outcome.observations[3].result.text
     assert outcome.executions[1].decisions[0].gate == "name"
+
+
+def test_an_id_with_half_a_surrogate_pair_cannot_be_sent_back_so_it_becomes_a_fresh_one() -> None:
+    orchestrator = orchestrator_with(SmallTool("Read", kind=ToolKind.READ), ids=SequentialIds("made_"))
+    outcome = orchestrator.run(
+        [flat("Read", "{}", "a\ud83d"), flat("Read", "{}", "b😀"), flat("Read", "{}", "a\ude00")]
+    )
+    assert [plan.tool_call_id for plan in outcome.plans] == ["made_0001", "b😀", "made_0002"]
+    assert [plan.received_id for plan in outcome.plans] == ["a\ud83d", "b😀", "a\ude00"]
+    assert [item.tool_call_id for item in outcome.observations] == ["made_0001", "b😀", "made_0002"]

@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import openai
@@ -19,6 +20,7 @@ from harness.play.transport import PlayerTransport, pieces_of
 from harness.wire.chat import ModelTurn, parse_completion
 from harness.wire.deltas import parse_stream
 from harness.wire.exchange import Request, Response
+from harness.wire.half_pairs import rejoined
 
 URL = "http://h/v1/chat/completions"
 QUESTION: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
@@ -219,3 +221,54 @@ def test_every_turn_is_played_once_under_threads() -> None:
     with ThreadPoolExecutor(8) as pool:
         heard = [text for some in pool.map(ask_some, range(8)) for text in some]
     assert sorted(heard, key=str) == sorted(map(str, range(count)))
+
+
+# Half surrogate pairs
+
+HALVES = ScriptedTurn(
+    text="a \ud83d b",
+    calls=(ScriptedCall("Re\ude00ad", '{"a": "\ud83d\ud83d"}', "c\ude00"),),
+    finish_reason="tool_calls",
+)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_half_a_surrogate_pair_goes_over_the_wire_as_an_escape(stream: bool) -> None:
+    body = render_turn(replace(HALVES, fragment=1), 0, {"model": "m", "stream": stream}).body
+    assert (b"\\ud83d" in body, b"\\ude00" in body) == (True, True)
+    turn = parse_stream(body) if stream else parse_completion(body)
+    assert said(turn)[:4] == (
+        HALVES.text,
+        [("c\ude00", "Re\ude00ad", '{"a": "\ud83d\ud83d"}')],
+        "tool_calls",
+        "complete",
+    )
+
+
+def test_the_real_client_reads_half_a_pair() -> None:
+    with openai_client(PlayerTransport(ScriptPlayer([HALVES, HALVES]))) as client:
+        plain = client.chat.completions.create(model="m", messages=[{"role": "user", "content": "hi"}])
+        chunks = list(
+            client.chat.completions.create(model="m", messages=[{"role": "user", "content": "hi"}], stream=True)
+        )
+    assert plain.choices[0].message.content == HALVES.text
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == HALVES.text
+
+
+def test_a_request_may_hold_half_a_pair() -> None:
+    body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "\ud83d"}]}).encode()
+    answer = ScriptPlayer([ScriptedTurn("fine")]).answer(Request("POST", URL, (), body))
+    assert parse_completion(answer.body).content == "fine"
+
+
+@given(
+    text=st.text(st.characters(categories=["Cs", "L"]), max_size=20),
+    arguments=st.text(st.characters(categories=["Cs", "L"]), max_size=20),
+    fragment=st.integers(1, 5),
+    stream=st.booleans(),
+)
+def test_any_text_arrives(text: str, arguments: str, fragment: int, stream: bool) -> None:
+    turn = ScriptedTurn(text, (ScriptedCall("f", arguments, "c1"),), fragment=fragment)
+    body = render_turn(turn, 0, {"model": "m", "stream": stream}).body
+    read = parse_stream(body) if stream else parse_completion(body)
+    assert (read.content or "", read.tool_calls[0].arguments) == (rejoined([text]), rejoined([arguments]))

@@ -221,3 +221,10 @@ documents = st.dictionaries(
 @given(documents)
 def test_what_is_written_as_yaml_is_read_as_the_same(document: dict[str, Any]) -> None:
     assert parse_source(Path("t.yaml"), to_yaml(document)).data == document
+
+
+def test_half_a_surrogate_pair_is_written_as_an_escape(tmp_path: Path) -> None:
+    turns = [turn(("Read", '{"path": "a\ud83d"}')), ScriptedTurn("done \ud83d")]
+    target, _, _ = recorded(tmp_path, turns)
+    assert r'final_text: "done \uD83D"' in target.read_text("utf-8")
+    assert judged(target).verdict is Verdict.PASS

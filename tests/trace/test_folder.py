@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import InputError
+from harness.scenario.portable import portable
 from harness.trace.folder import load_run, save_run
 from harness.trace.run import FORMAT, VERSION, CallRecord, Lane, Run, Step, Trial
 from harness.wire.exchange import Chunk, Exchange, Request, Response
@@ -253,3 +254,18 @@ def test_where_there_is_no_run_it_is_said(tmp_path: Path) -> None:
     (tmp_path / "events.jsonl").unlink()
     with pytest.raises(InputError, match=r"events\.jsonl: there is no run here"):
         load_run(tmp_path)
+
+
+def test_half_a_surrogate_pair_is_kept_as_an_escape(tmp_path: Path) -> None:
+    run = example()
+    step = run.lanes[0].steps[0]
+    call = replace(step.calls[0], name="a\ud83d", arguments='{"\ud83d": "\ude00"}', observation="\ude00 ok")
+    message = {"role": "assistant", "content": "x \ud83d", "\ud83d": 1}
+    run.lanes[0].steps[0] = replace(step, calls=(call,), message=message)
+    run.events.append({"event": "plan", "received_name": "a\ud83d"})
+    save_run(run, tmp_path / "run", portable(str(tmp_path)))
+    for name in FILES:
+        (tmp_path / "run" / name).read_text("utf-8")
+    loaded = load_run(tmp_path / "run")
+    assert (loaded.lanes, loaded.events, loaded.exchanges) == (run.lanes, run.events, run.exchanges)
+    assert (tmp_path / "run" / "run.json").read_bytes().count(b"\\ud83d") == 4

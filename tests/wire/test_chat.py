@@ -147,3 +147,16 @@ def test_errors_in_their_forms() -> None:
     for nothing in nothings:
         assert error_of({"error": nothing}) is None
     assert error_of({}) is None
+
+
+def test_half_a_surrogate_pair_is_read_as_it_was_sent() -> None:
+    halves: dict[str, Any] = {
+        "role": "assistant",
+        "content": "a \ud83d b",
+        "tool_calls": [call(arguments='{"city": "\ude00"}'), call(arguments={"city": "\ud83d"})],
+    }
+    turn = parse_completion(body(halves, "tool_calls"))
+    assert turn.content == "a \ud83d b"
+    assert [made.arguments for made in turn.tool_calls] == ['{"city": "\ude00"}', '{"city":"\\ud83d"}']
+    assert (turn.message, turn.status) == (halves, "complete")
+    assert [anomaly.code for anomaly in turn.anomalies] == ["arguments_not_text"]

@@ -635,3 +635,67 @@ def test_arguments_sent_three_times_or_in_pieces_and_again_are_read_once() -> No
 def test_what_has_no_single_reading_stays_as_it_was_sent(pieces: tuple[str, ...]) -> None:
     turn = turn_of(*(calls(entry) for entry in call_events(0, "c", "f", pieces)))
     assert (turn.tool_calls[0].arguments, codes(turn)) == ("".join(pieces), [])
+
+
+# Half surrogate pairs
+
+
+def escaped(*entries: Mapping[str, Any], **fields: Any) -> bytes:
+    """A delta whose halves are escapes, as JSON has them."""
+    choice = {"index": 0, "delta": {**fields, **({"tool_calls": list(entries)} if entries else {})}}
+    return b"data: " + json.dumps({"id": "r", "model": "m", "choices": [choice]}).encode() + b"\n\n"
+
+
+def test_an_event_with_half_a_surrogate_pair_is_no_lost_event() -> None:
+    assembler = DeltaAssembler(keep_deltas=True)
+    parser = SSEParser()
+    events = [
+        escaped(content="a \ud83d"),
+        escaped(part('{"a": "\ude00', call_id="c1", name="f")),
+        escaped(part('"}'), thinking={"x": "\ud83d"}),
+        delta("tool_calls"),
+    ]
+    assembler.feed_events(parser.feed(b"".join(events)))
+    turn = assembler.finish()
+    assert (turn.content, turn.status, turn.anomalies) == ("a \ud83d", "complete", ())
+    assert turn.tool_calls == (ToolCall("c1", "f", '{"a": "\ude00"}'),)
+    assert [one.text for one in assembler.deltas or () if one.kind in ("content", "thinking")] == [
+        "a \ud83d",
+        '{"x":"\\ud83d"}',
+    ]
+
+
+@pytest.mark.parametrize("status", ["complete", "incomplete"])
+def test_a_pair_that_is_cut_between_two_deltas_is_a_character(status: str) -> None:
+    events = [
+        escaped(content="a\ud83d", refusal="r\ud83d", extra="e\ud83d"),
+        escaped(content="\ude00b", refusal="\ude00", extra="\ude00"),
+        escaped(part('{"a": "\ud83d', call_id="c1", name="f")),
+        escaped(part('\ude00"}')),
+    ]
+    done = status == "complete"
+    turn = turn_of(*events, reason="tool_calls" if done else None, done=done)
+    assert (turn.status, turn.content) == (status, "a😀b")
+    assert (turn.message["refusal"], turn.message["extra"]) == ("r😀", "e😀")
+    assert turn.tool_calls == (ToolCall("c1", "f", '{"a": "😀"}'),)
+    assert codes(turn) == []
+
+
+def test_a_cut_pair_ends_a_call_all_the_same() -> None:
+    first = [part('{"a": "\ud83d', call_id="c1", name="f"), part('\ude00"}')]
+    turn = turn_of(*map(escaped, first), escaped(part("{}", call_id="c2", name="f")))
+    assert [(made.id, made.arguments) for made in turn.tool_calls] == [("c1", '{"a": "😀"}'), ("c2", "{}")]
+    assert codes(turn) == ["index_reused"]
+
+
+def test_a_text_sent_again_is_found_where_pairs_are_cut() -> None:
+    pieces = ['{"a": "\ud83d', '\ude00"}', '{"a": "\ud83d', '\ude00"}']
+    turn = turn_of(*(escaped(part(piece, call_id="c1", name="f")) for piece in pieces))
+    assert [made.arguments for made in turn.tool_calls] == ['{"a": "😀"}']
+    assert "arguments_resent" in codes(turn)
+
+
+def test_a_broken_event_is_told_in_the_same_words_where_it_holds_half_a_pair() -> None:
+    turn = turn_of(b'data: {"a": "\\ud83d", }\n\n', delta(content="x"), reason="stop")
+    assert (turn.status, codes(turn)) == ("incomplete", ["broken_json"])
+    assert turn.anomalies[0].detail.startswith("no low surrogate in string: line 1 column 8")

@@ -11,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import InputError
+from harness.play.script import ScriptedCall
 from harness.wire.chat import ModelTurn
 from harness.wire.deltas import parse_stream
 from harness.wire.exchange import CHAT_PATH, Chunk, Ending, Exchange, Request, Response, decoded, header
 from harness.wire.faults import KINDS, Applied, Fault, generate, parse_fault, read_fault, rng_of
 from harness.wire.sse import SSEEvent, SSEParser
-from tests.wire.streams import SSE, USAGE, plain, streamed, streams, with_reads
+from tests.wire.streams import SSE, TURN, USAGE, plain, streamed, streams, with_reads
 
 
 def applied(spec: str, response: Response, seed: int = 0) -> Applied:
@@ -477,3 +478,18 @@ def test_a_mapping_that_is_no_fault_is_said(value: object, message: str) -> None
 def test_the_place_of_one_fault_does_not_depend_on_the_others() -> None:
     assert isinstance(rng_of(1, 2, 3), Random)
     assert rng_of(1, 2, 3).random() == rng_of(1, 2, 3).random() != rng_of(1, 2, 4).random()
+
+
+DROPS = ["drop=usage", "drop=finish_reason", "drop=id", "drop=index", "gateway"]
+
+
+@pytest.mark.parametrize("spec", [*DROPS, "duplicate:at=3", "swap:at=3", "broken:at=3", "error:at=3"])
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_answer_with_half_a_surrogate_pair_is_broken_like_any_other(spec: str, stream: bool) -> None:
+    def broken(half: str) -> tuple[str, bytes]:
+        calls = (ScriptedCall("Read", f'{{"path": "{half}"}}', "call_1"), ScriptedCall("List", "{}", "call_2"))
+        turn = replace(TURN, text=f"a {half} b {half}", calls=calls)
+        found = applied(spec, streamed(turn) if stream else plain(turn))
+        return found.what, found.response.body.replace(b"\\ud83d", "é".encode())
+
+    assert broken("\ud83d") == broken("é")

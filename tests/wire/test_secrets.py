@@ -467,3 +467,20 @@ def test_chunks_inside_a_secret_stay_inside_its_placeholder() -> None:
     scrubbed = Scrubber().response(Response(200, (), body, chunks))
     assert [one.end for one in scrubbed.chunks] == [start, start + 2, start + 14, start + 14, len(scrubbed.body)]
     assert replace(scrubbed, chunks=()).body == b'{"a": "<openai-key-1>"}'
+
+
+def test_half_a_surrogate_pair_beside_a_secret_stays() -> None:
+    key = SHAPED["openai-key"][0]
+    scrubbed = Scrubber().text(f"\ud83d {key} \udc80 é")
+    assert scrubbed == "\ud83d <openai-key-1> \udc80 é"
+    assert Scrubber(["d.."]).text("d\ud83d") != "d\ud83d"
+
+
+def test_a_secret_over_events_that_hold_half_a_pair_is_found() -> None:
+    key = SHAPED["openai-key"][0]
+    pieces = ["\ud83d " + key[:9], key[9:], " \ude00"]
+    events = [{"choices": [{"index": 0, "delta": {"content": piece}}]} for piece in pieces]
+    body = b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events)
+    scrubbed = Scrubber().response(Response(200, SSE, body)).body
+    texts = [json.loads(line[6:])["choices"][0]["delta"]["content"] for line in scrubbed.split(b"\n\n") if line]
+    assert "".join(texts) == "\ud83d <openai-key-1> \ude00"

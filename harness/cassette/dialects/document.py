@@ -13,6 +13,7 @@ import orjson
 import yaml
 
 from harness.errors import InputError
+from harness.wire.half_pairs import loads
 
 try:
     from yaml import CSafeLoader as _SafeLoader
@@ -147,7 +148,7 @@ def document_of(path: Path, data: bytes) -> Document:
         raise InputError("the file is empty", where=str(path), hint="record the session again")
     if data.lstrip().startswith((b"{", b"[")):
         try:
-            return Document(path, orjson.loads(data), data)
+            return Document(path, loads(data), data)
         except orjson.JSONDecodeError as error:
             if ".json" in path.suffixes:
                 raise InputError(f"broken JSON: {error.msg}", where=f"{path}:{error.lineno}") from error

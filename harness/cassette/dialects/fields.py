@@ -87,7 +87,8 @@ def json_bytes(value: object) -> bytes:
     """A body that the recorder kept as data, as compact JSON in the order of the file."""
     try:
         # The standard library's: it has numbers of any size, and NaN, which Python's recorders read and write.
-        return body_bytes(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        return text.encode("utf-8", "backslashreplace")  # half a surrogate pair stays an escape
     except (TypeError, ValueError, RecursionError) as error:
         raise FieldError(f"the body cannot be written as JSON: {error}") from error
 

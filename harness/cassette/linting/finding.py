@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from harness.wire.exchange import Exchange, header
+from harness.wire.half_pairs import loads
 from harness.wire.secrets.bodies import readable
 
 
@@ -99,6 +100,6 @@ def _json(body: bytes | None) -> Any:
     if not body:
         return None
     try:
-        return orjson.loads(body)
+        return loads(body)
     except orjson.JSONDecodeError:
         return None

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import orjson
 
 from harness.cassette.linting.finding import Note, Severity, View
+from harness.wire.half_pairs import loads
 
 _TODO = "record it again"
 
@@ -29,7 +30,7 @@ def json_bodies(view: View) -> Iterator[Note]:
 
 def _error(body: bytes) -> str | None:
     try:
-        orjson.loads(body)
+        loads(body)
     except orjson.JSONDecodeError as error:
         return str(error)
     return None

@@ -11,9 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote
 
-import orjson
-
 from harness.cassette.linting.finding import Note, Severity, View
+from harness.wire.half_pairs import dumps
 from harness.wire.rules import check_request
 
 _TYPES = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
@@ -52,7 +51,7 @@ def schemas(view: View) -> Iterator[Note]:
 
 def _dumped(tools: object, view: View) -> bytes:
     try:
-        return orjson.dumps(tools)
+        return dumps(tools)
     except TypeError:  # nested deeper than it writes, though it reads that
         return view.request_body or b""
 

@@ -13,6 +13,7 @@ import orjson
 from harness.cassette.linting.finding import Note, Severity, View
 from harness.wire.chat import ModelTurn
 from harness.wire.exchange import header
+from harness.wire.half_pairs import loads
 from harness.wire.sse import SSEParser
 
 _AGAIN = "record it again"
@@ -57,7 +58,7 @@ def _broke_off(turn: ModelTurn) -> bool:
 
 def _error(data: bytes) -> str | None:
     try:
-        orjson.loads(data)
+        loads(data)
     except orjson.JSONDecodeError as error:
         return str(error)
     return None

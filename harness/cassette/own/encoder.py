@@ -16,6 +16,7 @@ from harness.cassette.own.styles import DEFAULT, style_of
 from harness.cassette.own.tables import Tables
 from harness.errors import InputError
 from harness.wire.exchange import Exchange, Headers, Request, RequestParts, Response
+from harness.wire.half_pairs import dumps, loads
 
 # Shorter than a slice with its three numbers.
 _WORTH_A_SLICE = 3
@@ -46,7 +47,7 @@ class Encoder:
         stored = (("message", tables.messages), ("tools", tables.tools), ("parameters", tables.parameters))
         for kind, values in stored:
             for value in values:
-                encoder._number(kind, orjson.dumps(value), [])
+                encoder._number(kind, dumps(value), [])
         for exchange in range(1, exchanges + 1):
             encoder._remember(list(tables.history(exchange)))
         return encoder
@@ -135,7 +136,7 @@ class _Body:
     def of(cls, body: bytes) -> _Body | None:
         """The body in parts, or None where only its bytes say all of it."""
         try:
-            value = orjson.loads(body)
+            value = loads(body)
             style = style_of(body, value) if isinstance(value, dict) else None
             if style is None:
                 return None
@@ -143,9 +144,9 @@ class _Body:
             places = {name: None for name in ("messages", "tools") if getattr(parts, name) is not None}
             return cls(
                 style,
-                orjson.dumps({**value, **places}),
-                None if parts.tools is None else orjson.dumps(parts.tools),
-                None if parts.messages is None else [orjson.dumps(message) for message in parts.messages],
+                dumps({**value, **places}),
+                None if parts.tools is None else dumps(parts.tools),
+                None if parts.messages is None else [dumps(message) for message in parts.messages],
             )
         except (orjson.JSONDecodeError, orjson.JSONEncodeError):  # no JSON, or nested deeper than orjson writes
             return None

@@ -18,6 +18,7 @@ from harness.cassette.own.styles import DEFAULT, STYLES
 from harness.cassette.own.tables import BrokenReferenceError, StoredRequest, Tables
 from harness.errors import InputError
 from harness.wire.exchange import Chunk, Exchange, Headers, Request, Response
+from harness.wire.half_pairs import loads
 
 _HEADER = re.compile(rb'\s*\{\s*"format"\s*:\s*"%s"' % FORMAT.encode())
 
@@ -86,7 +87,7 @@ class _Parser:
         """Read a line that ends with a line feed; ``end`` is the offset behind it."""
         self._number = number
         try:
-            value = orjson.loads(line)
+            value = loads(line)
         except orjson.JSONDecodeError as error:
             if not line.strip():
                 return
@@ -97,7 +98,7 @@ class _Parser:
         """Read a line without a line feed: whole where an editor left it out, else torn."""
         self._number = number
         try:
-            value = orjson.loads(line)
+            value = loads(line)
         except orjson.JSONDecodeError:
             self._demand_own(line)
             what = "the recorder was stopped while writing it"

@@ -14,6 +14,8 @@ from typing import Any
 DEFAULT = "compact"
 
 _CLOSE = (",", ":")
+# As JavaScript writes half surrogate pairs, which UTF-8 does not have: each as an escape.
+_HALVES = "backslashreplace"
 
 
 def _html_safe(value: Any) -> str:
@@ -39,7 +41,7 @@ STYLES: Mapping[str, Callable[[Any], str]] = {
 
 def render(style: str, value: Any) -> bytes:
     """The value as that style writes it; raises KeyError for an unknown style."""
-    return STYLES[style](value).encode()
+    return STYLES[style](value).encode("utf-8", _HALVES)
 
 
 def style_of(body: bytes, value: Any) -> str | None:

@@ -12,6 +12,7 @@ import orjson
 from harness.cassette.rewriting.changes import TOKEN
 from harness.cassette.rewriting.cutting import Path
 from harness.cassette.rewriting.edits import ByteEdit, Edit, in_bytes, literal_edits
+from harness.wire.half_pairs import loads
 from harness.wire.sse import SSEEvent, SSEParser
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
@@ -29,7 +30,7 @@ class Document:
 def plain_document(body: bytes) -> Iterator[Document]:
     """The one document of a body that is JSON; none for any other."""
     try:
-        value = orjson.loads(body)
+        value = loads(body)
     except orjson.JSONDecodeError:
         return
     yield Document(body.decode(), value, ((0, len(body)),))
@@ -40,7 +41,7 @@ def stream_documents(body: bytes) -> Iterator[Document]:
     parser = SSEParser()
     for event in (*parser.feed(body), *parser.close()):
         try:
-            value = orjson.loads(event.data.strip())
+            value = loads(event.data.strip())
         except orjson.JSONDecodeError:
             continue
         lines = tuple(_data_lines(body, event))
@@ -101,7 +102,7 @@ def _string_spans(text: str) -> dict[Path, tuple[int, int]]:
         sign = text[token.start()]
         if sign == '"':
             if key_next:
-                path[-1] = orjson.loads(token.group())
+                path[-1] = loads(token.group())
             else:
                 spans[tuple(path)] = token.span(1)
         elif sign == "{":

@@ -16,6 +16,7 @@ from vcr.request import Request as VcrRequest
 from harness.cassette.differences import first_difference
 from harness.cassette.scrubbing import Scrubber, scrub_headers
 from harness.wire.exchange import Exchange, Headers, Request, Response, decoded
+from harness.wire.half_pairs import dumps, loads
 
 _CANONICAL = "_harness_canonical"
 
@@ -66,7 +67,7 @@ def _canonical(request: Any) -> bytes:
     if isinstance(known, bytes):
         return known
     value = _json_of(request)
-    canonical = _bytes_of(request)[0] if value is None else orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    canonical = _bytes_of(request)[0] if value is None else dumps(value, option=orjson.OPT_SORT_KEYS)
     setattr(request, _CANONICAL, canonical)
     return canonical
 
@@ -74,7 +75,7 @@ def _canonical(request: Any) -> bytes:
 def _json_of(request: Any) -> Any:
     """The body as JSON, or None; null alone is no body that anybody sends."""
     try:
-        return orjson.loads(decoded(_bytes_of(request)[0], tuple(request.headers.items())))
+        return loads(decoded(_bytes_of(request)[0], tuple(request.headers.items())))
     except ValueError:
         return None
 
@@ -86,7 +87,7 @@ def _bytes_of(request: Any) -> tuple[bytes, Any]:
         return b"", lambda changed: changed or None
     if isinstance(body, (bytes, bytearray)):
         return bytes(body), bytes
-    return orjson.dumps(body), orjson.loads
+    return dumps(body), loads
 
 
 def _grouped(headers: Headers) -> dict[str, list[str]]:

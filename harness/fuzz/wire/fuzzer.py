@@ -27,8 +27,13 @@ DEFAULT_EXAMPLES = 20
 MOST_TRIES = 40
 """How often an agent is started to make one finding small."""
 
-WIRE_ORACLES = ("outcome", "exit_code", "timeout_s", "max_requests", "every request answered", "nothing unused",
-                *sorted(CODES | CHANGES))  # fmt: skip
+ENDS = (
+    "outcome", "exit_code", "timeout_s", "max_requests", "every request answered", "nothing unused", "the agent's end",
+    "an agent asked", "the player",
+)  # fmt: skip
+"""The checks of how a run came to its end; one bad end fails several of them."""
+
+WIRE_ORACLES = (*ENDS, *sorted(CODES | CHANGES))
 """What can be left out by name: the checks of an agent's end, and the rules of the protocol."""
 
 _PROTOCOL = "protocol: "
@@ -145,7 +150,7 @@ class _Search:
         self._without = frozenset(spec.without)
         self._maker = maker
         self._guilty: dict[str, set[str]] = {}
-        """By cause the kinds of input that are known to lead to it."""
+        """By fault the kinds of input that are known to lead to it."""
 
     def found(self, number: int, example: Example, outcome: WireOutcome) -> Iterator[WireFinding]:
         for cause in outcome.causes:
@@ -155,14 +160,12 @@ class _Search:
             if rest is None:
                 continue
             finding = self._smallest(number, rest, cause, outcome)
-            kinds = set(self._kinds(finding.example))
-            for check in finding.checks:
-                self._guilty.setdefault(cause_of(check), set()).update(kinds)
+            self._guilty.setdefault(_fault_of(cause), set()).update(self._kinds(finding.example))
             yield finding
 
     def _unexplained(self, example: Example, cause: str) -> Example | None:
         """What of the example fails without all that is known to; None where that explains it."""
-        known = self._guilty.get(cause, set())
+        known = self._guilty.get(_fault_of(cause), set())
         if not known & set(self._kinds(example)):
             return example
         rest = self._without_kinds(example, known)
@@ -172,7 +175,7 @@ class _Search:
 
     def _smallest(self, number: int, example: Example, cause: str, outcome: WireOutcome) -> WireFinding:
         last = outcome
-        known = frozenset(self._guilty.get(cause, ()))
+        known = frozenset(self._guilty.get(_fault_of(cause), ()))
 
         def fails(candidate: Example) -> bool:
             nonlocal last
@@ -235,6 +238,11 @@ class _Search:
                     turn._replace(calls=calls, fault="" if f"fault {fault_kind(turn.fault)}" in kinds else turn.fault)
                 )
         return example._replace(turns=tuple(turns))
+
+
+def _fault_of(cause: str) -> str:
+    """Rules of the protocol are a fault each, and so are the user's oracles; the ways to end badly are one."""
+    return "a bad end" if cause in ENDS else cause
 
 
 def _family(call: MadeCall) -> str:

@@ -12,7 +12,7 @@ from harness.trace.run import Step
 def budgets(expected: BudgetExpectation, steps: Sequence[Step]) -> Iterator[Check]:
     """A check for each bound and step, in bytes of UTF-8."""
     for step in steps:
-        sizes = [len(call.observation.encode()) for call in step.calls]
+        sizes = [len(call.observation.encode("utf-8", "surrogatepass")) for call in step.calls]
         where = f"step {step.index + 1}"
         for name, limit, size in (
             ("per_result_bytes", expected.per_result_bytes, max(sizes, default=0)),

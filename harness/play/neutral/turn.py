@@ -19,6 +19,7 @@ from harness.play.neutral.reading import read_call
 from harness.play.neutral.running import run_call
 from harness.play.player import CannotAnswerError
 from harness.play.script import ScriptedCall, ScriptedTurn
+from harness.wire.half_pairs import dumps
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ class NeutralTurn:
 def _scripted_call(made: Call | RawCall, call_id: str, offer: Offer) -> ScriptedCall:
     if isinstance(made, Call):
         arguments = filled(made.tool, made.arguments, offer.folder)
-        return ScriptedCall(made.tool.name, orjson.dumps(arguments).decode(), call_id)
+        return ScriptedCall(made.tool.name, dumps(arguments).decode(), call_id)
     raw = made.arguments
     if raw is not None and PLACEHOLDER in raw:
         raw = raw.replace(PLACEHOLDER, orjson.dumps(_in_folder(PLACEHOLDER, offer)).decode()[1:-1])

@@ -13,6 +13,7 @@ from harness.wire.exchange import Response
 from harness.wire.faults.body import Edit, edited, is_stream, opened
 from harness.wire.faults.fault import Applied, Fault
 from harness.wire.faults.frames import frames_of
+from harness.wire.half_pairs import loads
 from harness.wire.json_spans import EACH, Span, document_start, find, member_span
 
 What = Literal["done", "usage", "finish_reason", "id", "index"]
@@ -55,7 +56,7 @@ class Drop(Fault):
 
     def _plain_edits(self, body: bytes) -> Iterator[Edit]:
         try:
-            document = orjson.loads(body)
+            document = loads(body)
         except orjson.JSONDecodeError:
             return
         if not isinstance(document, dict) or self.what == "done":
@@ -117,5 +118,5 @@ def _without(text: str, spans: Iterator[Span]) -> str:
 
 
 def _is_usage_only(text: str) -> bool:
-    document = orjson.loads(text)
+    document = loads(text)
     return bool(document.get("usage")) and document.get("choices") in ([], None)

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 import orjson
 
+from harness.wire.half_pairs import loads
 from harness.wire.json_spans import EACH, Span, character_offsets, document_start, find
 from harness.wire.sse import SSEParser
 
@@ -46,7 +47,7 @@ class Frame:
         if self.text is None or not self.text.lstrip().startswith("{"):
             return False
         try:
-            orjson.loads(self.text)
+            loads(self.text)
         except orjson.JSONDecodeError:
             return False
         return True

@@ -19,6 +19,7 @@ from harness.wire.exchange import Request, Response
 from harness.wire.faults.body import Edit, edited, is_stream, opened
 from harness.wire.faults.fault import Applied, Fault, Mangled
 from harness.wire.faults.frames import Fragment, Frame, frames_of, stream_fragments
+from harness.wire.half_pairs import loads
 from harness.wire.json_spans import Span, character_offsets
 from harness.wire.json_text import is_json
 
@@ -46,7 +47,7 @@ class Gateway(Fault):
         if self.sides == "response":
             return Mangled(request)
         try:
-            document = orjson.loads(request.body)
+            document = loads(request.body)
         except orjson.JSONDecodeError:
             return Mangled(request)
         places = list(empty_objects(document))
@@ -127,10 +128,11 @@ def _changes(text: str) -> Iterator[tuple[int, str]]:
 
 def _plain_edits(body: bytes) -> Iterator[Edit]:
     try:
-        text = body.decode()
-    except UnicodeDecodeError:
+        loads(body)
+    except orjson.JSONDecodeError:
         return
-    if is_json(text) and (changed := _arrays(text)) != text:
+    text = body.decode()
+    if (changed := _arrays(text)) != text:
         yield Edit(0, len(body), changed.encode())
 
 

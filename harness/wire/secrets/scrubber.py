@@ -18,7 +18,7 @@ from harness.wire.secrets.bodies import EditsOf, document_edits, edits_for, read
 from harness.wire.secrets.finder import Secret, SecretFinder
 from harness.wire.secrets.stream import Edit
 
-_ENCODING = ("utf-8", "surrogateescape")
+_ENCODING = ("utf-8", "surrogatepass")
 _USERINFO = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)(?:([^/?#@]*):)?([^/?#@]+)@")
 _PARAMETER = re.compile(r"([?&;#])([^=&;#?]{1,100})=([^&;#]+)")
 _CREDENTIAL = re.compile(r"(?:(?:bearer|basic|token)\s+)?(\S+)", re.IGNORECASE)
@@ -87,7 +87,11 @@ class Scrubber:
 
     def text(self, text: str) -> str:
         """A text, or a JSON document as text, without secrets."""
-        return self.document(text.encode(*_ENCODING)).decode(*_ENCODING)
+        content = self.document(text.encode(*_ENCODING))
+        try:
+            return content.decode(*_ENCODING)
+        except UnicodeDecodeError:  # a secret that ends within the bytes of half a surrogate pair
+            return content.decode("utf-8", "replace")
 
     def document(self, content: bytes) -> bytes:
         """The bytes of a text or of a JSON document without secrets."""

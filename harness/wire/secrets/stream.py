@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from harness.wire.half_pairs import dumps, loads
 from harness.wire.secrets.finder import Secret
 from harness.wire.secrets.json_text import Path, Value, raw_offsets, unescaped, values
 from harness.wire.secrets.shapes import key_strength
@@ -93,7 +94,7 @@ def _json_events(body: bytes) -> Iterator[_Event]:
         if start is None:
             continue
         try:
-            document = orjson.loads(event.data)
+            document = loads(event.data)
         except orjson.JSONDecodeError:
             continue
         if isinstance(document, dict):
@@ -198,7 +199,7 @@ def _escaped_like(raw: str, text: str) -> str:
     head = next((at for at in range(size) if before[at] != text[at]), size)
     tail = next((at for at in range(size - head) if before[-1 - at] != text[-1 - at]), size - head)
     first, last = raw_offsets(raw, [head, len(before) - tail])
-    middle = orjson.dumps(text[head : len(text) - tail]).decode()[1:-1]
+    middle = dumps(text[head : len(text) - tail]).decode()[1:-1]
     return raw[:first] + middle + raw[last:]
 
 
