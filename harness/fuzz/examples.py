@@ -26,6 +26,8 @@ MOST_CALLS = 6
 MOST_TEXTS = 40
 """Calls of a step where only texts are fuzzed; the more there are, the less each costs."""
 
+_MOST_EVENTS = 2000
+"""Of one call's arguments in a stream."""
 
 _PATHS = (
     "a.txt", "b.txt", "dir/c.txt", "./a.txt", "dir/../a.txt", "/workspace/a.txt", "none.txt", "../outside.txt",
@@ -125,7 +127,9 @@ class ExampleMaker:
         turns = tuple(self._turn(choices, tools) for _ in range(count))
         if kind == "stream" and choices.flag():
             turns = (*turns[:-1], turns[-1]._replace(cut=True))
-        return Example(turns, kind, choices.integer(1, 9))
+        # The longest text would be sixty thousand events, which only take time.
+        longest = max(len(call.arguments or "") for turn in turns for call in turn.calls)
+        return Example(turns, kind, max(choices.integer(1, 9), longest // _MOST_EVENTS))
 
     def due(self, call: MadeCall) -> DueCall:
         """What has to become of a call, from its name and text alone."""
