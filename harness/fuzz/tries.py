@@ -17,7 +17,7 @@ from harness.judge.invariants import Breach
 from harness.scenario.children import Channel, Child, Children, Ended
 
 _GRACE_S = 0.2
-_TRY_S = 2.0
+_TRY_S = 5.0
 _MOST_LOST = 24
 """Children that may be lost for one finding."""
 
