@@ -347,6 +347,18 @@ def test_the_command_says_what_it_found_and_exits_with_1(
     assert "PASS" in sound.stderr
 
 
+def test_a_finding_in_a_file_of_the_user_can_be_run_where_it_is_saved(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text("def add(a: int) -> str:\n    raise ValueError('no')\n")
+    done = command(capfd)("fuzz", "mine.py:add", "--examples", "4", "--json", "--quiet")
+    (path,) = {finding["scenario"] for finding in orjson.loads(done.stdout)["findings"]}
+    ran = command(capfd)("run", path)
+    assert ran.returncode == 1
+    assert "add raised ValueError: no" in ran.stderr + ran.stdout
+
+
 @pytest.mark.parametrize("words", [("nothing",), ("builtin", "--without", "x"), ("builtin", "--oracle", "no.such:x")])
 def test_bad_input_is_one_line(words: tuple[str, ...], capfd: pytest.CaptureFixture[str]) -> None:
     done = command(capfd)("fuzz", *words)
