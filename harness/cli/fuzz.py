@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from harness.cli.options import DEFAULT_OUT, Json, Out, Quiet, Seed, Workers
-from harness.cli.output import print_json
+from harness.cli.output import end_with
 from harness.errors import InputError
 
 if TYPE_CHECKING:
@@ -88,7 +88,6 @@ def _fuzz_target(
     from harness.fuzz.parallel import fuzz as run_fuzz  # noqa: PLC0415
     from harness.fuzz.parallel import load_target  # noqa: PLC0415
     from harness.fuzz.targets import TargetName  # noqa: PLC0415
-    from harness.judge.verdict import exit_code  # noqa: PLC0415
     from harness.report.fuzz import FuzzResult, print_fuzz, write_fuzz  # noqa: PLC0415
 
     console = Console(stderr=True)
@@ -106,10 +105,7 @@ def _fuzz_target(
     result = FuzzResult(target, spec.seed, report, saved)
     path = write_fuzz(result, out / "fuzz")
     print_fuzz(result, console, quiet=quiet)
-    console.print(f"report: {path}", markup=False, highlight=False, soft_wrap=True)
-    if json:
-        print_json(result.document())
-    raise typer.Exit(exit_code(result.verdict))
+    end_with(result.document() if json else None, path, console, result.verdict)
 
 
 @dataclass(frozen=True)

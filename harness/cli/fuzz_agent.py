@@ -6,9 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-import typer
-
-from harness.cli.output import print_json
+from harness.cli.output import end_with
 
 if TYPE_CHECKING:
     from harness.fuzz.wire import WireSpec
@@ -22,7 +20,6 @@ def fuzz_agent(
 
     from harness.fuzz.wire import WireAgent, WireFinding, save_wire  # noqa: PLC0415
     from harness.fuzz.wire import fuzz_agent as run_fuzz  # noqa: PLC0415
-    from harness.judge.verdict import exit_code  # noqa: PLC0415
     from harness.report.fuzz_wire import WireResult, print_wire, write_wire  # noqa: PLC0415
 
     # The stream itself: what an agent that is a Python function prints is caught in its place.
@@ -45,7 +42,4 @@ def fuzz_agent(
     result = WireResult(name, spec.seed, report, saved)
     path = write_wire(result, out / "fuzz")
     print_wire(result, console, quiet=quiet)
-    console.print(f"report: {path}", markup=False, highlight=False, soft_wrap=True)
-    if json:
-        print_json(result.document())
-    raise typer.Exit(exit_code(result.verdict))
+    end_with(result.document() if json else None, path, console, result.verdict)

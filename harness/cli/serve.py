@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from harness.cli.options import DEFAULT_OUT, Json, Out, Quiet, Secrets
-from harness.cli.output import print_json
+from harness.cli.output import end_with
 from harness.errors import InputError
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def _report(server: LoopbackServer, player: Path, out: Path, secrets: list[str],
 
     from harness.cassette.scrubbing import Scrubber, recordable  # noqa: PLC0415
     from harness.judge.serving import judge_session, serving_document  # noqa: PLC0415
-    from harness.judge.verdict import exit_code, overall  # noqa: PLC0415
+    from harness.judge.verdict import overall  # noqa: PLC0415
     from harness.play.sessions import DEFAULT  # noqa: PLC0415
     from harness.report.files import write_reports  # noqa: PLC0415
     from harness.report.terminal import print_cases  # noqa: PLC0415
@@ -181,7 +181,5 @@ def _report(server: LoopbackServer, player: Path, out: Path, secrets: list[str],
     reports = write_reports(cases, out, "harness serve")
     console = Console(stderr=True)
     print_cases(cases, console, quiet=quiet)
-    console.print(f"report: {reports['summary.md']}", markup=False, highlight=False, soft_wrap=True)
-    if json:
-        print_json(serving_document(cases, server.status()["sessions"], server.url))
-    raise typer.Exit(exit_code(verdict))
+    document = serving_document(cases, server.status()["sessions"], server.url) if json else None
+    end_with(document, reports["summary.md"], console, verdict)

@@ -15,6 +15,9 @@ from harness.judge.invariants import runs_of
 AXES = ("arguments", "name", "id", "example")
 """What a family is one of: of the arguments' text, of the call's name, of its id; or what an example is as a whole."""
 
+LISTED = {"arguments": ("valid", "near_miss", *FAMILIES)}
+"""Families that are told of also where they were never tried."""
+
 OUTCOMES = ("ran", "refused", "unanswered")
 
 
@@ -56,7 +59,7 @@ class Coverage:
 
     def rows(self) -> list[Row]:
         """All counts, those of texts that were never tried included."""
-        return self.tally.rows(AXES, {"arguments": ["valid", "near_miss", *FAMILIES]})
+        return self.tally.rows(AXES, LISTED)
 
 
 def total(parts: Iterable[Coverage]) -> Coverage:

@@ -11,7 +11,7 @@ from harness.errors import InputError
 from harness.fuzz.coverage import Coverage
 from harness.fuzz.examples import Example, ExampleMaker
 from harness.fuzz.hangs import smallest_hang
-from harness.fuzz.oracles import DUE, ORACLES, UserOracle, cut_short, judge
+from harness.fuzz.oracles import DUE, ORACLES, cut_short, judge, user_oracles
 from harness.fuzz.parts import Finding, FuzzReport, Judged, Part, by_example, together
 from harness.fuzz.playing import Played
 from harness.fuzz.shrinking import MOST_TRIES, shrunk
@@ -20,7 +20,6 @@ from harness.fuzz.texts import FAMILIES
 from harness.fuzz.timed import TimedStage
 from harness.judge.invariants import Breach, decided, differ
 from harness.scenario.children import Pulse
-from harness.scenario.functions import FunctionError, load_function
 
 DEFAULT_EXAMPLES = 1000
 HANG_S = 5.0
@@ -59,13 +58,6 @@ class FuzzSpec:
             if name not in ORACLES:
                 raise InputError(f"there is no oracle {name!r}; there are {', '.join(ORACLES)}")
 
-    def user_oracles(self) -> list[tuple[str, UserOracle]]:
-        """The functions of ``own``; raises InputError."""
-        try:
-            return [(name, load_function(name, Path.cwd())) for name in self.own]
-        except FunctionError as error:
-            raise InputError(str(error), where="--oracle", hint="module:function") from error
-
 
 class Session:
     """One worker's part of a run: every ``step``-th example from ``first`` on.
@@ -89,7 +81,7 @@ class Session:
     ) -> None:
         self._spec = spec
         self._numbers = first, step
-        self._own = spec.user_oracles()
+        self._own = user_oracles(spec.own)
         self._targets = targets
         self._makers = [ExampleMaker(target.tools, spec.seed, texts=spec.texts) for target in targets]
         self._stages = [TimedStage(target.make, spec.hang_s, folder=folder, pulse=pulse) for target in targets]

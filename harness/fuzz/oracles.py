@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
+from harness.errors import InputError
 from harness.fuzz.calls import Due
 from harness.fuzz.examples import DueCall, Example, ExampleMaker, outcomes
 from harness.fuzz.histories import Outcome
@@ -16,6 +18,7 @@ from harness.pipeline.file_versions import EXPECTED_KEYS
 from harness.pipeline.result import ErrorCode
 from harness.pipeline.shell import classify_command
 from harness.pipeline.tool import ToolKind
+from harness.scenario.functions import FunctionError, load_function
 from harness.scenario.tool_watch import Facts, SeenStep
 
 DUE = ("refuses_broken", "accepts_valid", "same_arguments", "file_versions")
@@ -28,6 +31,14 @@ UserOracle = Callable[[Sequence[SeenStep]], object]
 
 _NOT_REFUSED = (ErrorCode.PERMISSION_DENIED, ErrorCode.CIRCUIT_OPEN, ErrorCode.CONFLICT, ErrorCode.TOO_MANY_CALLS)
 """Answers of the gates: a valid call may get one without a run."""
+
+
+def user_oracles(names: Iterable[str]) -> list[tuple[str, UserOracle]]:
+    """The functions of these names, looked for from the working folder; raises InputError for one that is not there."""
+    try:
+        return [(name, load_function(name, Path.cwd())) for name in names]
+    except FunctionError as error:
+        raise InputError(str(error), where="--oracle", hint="module:function") from error
 
 
 def judge(

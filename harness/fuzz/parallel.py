@@ -23,23 +23,14 @@ from harness.fuzz.parts import Finding, FuzzReport, Judged, Part, by_example, to
 from harness.fuzz.playing import memory
 from harness.fuzz.targets import TargetName, load_target
 from harness.fuzz.tries import Loaded, Tries, endless
-from harness.scenario.children import Channel, Child, Children, Ended
+from harness.scenario.children import Channel, Child, Children, Ended, Over, grace_of
 
 OnProgress = Callable[[int, int, int], None]
 """Told of examples, calls and causes so far."""
 
-_GRACE_S = 0.5
-_GRACE = 0.1
-"""Beside ``hang_s``, and as a share of it: how long a worker has to notice by itself that an example does not end."""
-
 
 class WorkerDiedError(HarnessError):
     """A worker ended before it had played anything: what it was to fuzz has ended the process."""
-
-
-@dataclass(frozen=True, slots=True)
-class Over:
-    """A worker has come to its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +77,7 @@ class _Run:
         self._spec = spec
         self._children = children
         self._folder = folder
-        self._grace = _GRACE_S + _GRACE * spec.hang_s
+        self._grace = grace_of(spec.hang_s)
         self._at_work: dict[Child, int] = {}
         self._loaded: set[Child] = set()
         self._makers: Sequence[ExampleMaker] = ()

@@ -106,11 +106,6 @@ def by_example(findings: Iterable[Finding]) -> list[Finding]:
     return list(smallest.values())
 
 
-def merged(findings: Iterable[Finding]) -> list[Finding]:
-    """One finding for each cause, and for each smallest example; the earliest stands for all."""
-    return by_example(by_cause(findings))
-
-
 def together(parts: Iterable[Part], *, interrupted: bool = False) -> FuzzReport:
     """What several workers have told, with one finding for each cause."""
     told = list(parts)

@@ -17,6 +17,8 @@ from harness.fuzz.parts import Finding, FuzzReport
 from harness.judge.verdict import Verdict
 from harness.report.counts import counted
 from harness.report.fuzz_coverage import coverage_document, coverage_markdown, coverage_table
+from harness.report.fuzz_summary import last_line, summary_line, verdict_of
+from harness.report.printing import print_line
 from harness.report.text import one_line, visible
 
 _LONGEST = 160
@@ -33,10 +35,8 @@ class FuzzResult:
 
     @property
     def verdict(self) -> Verdict:
-        """FAIL with findings; INCONCLUSIVE where nothing was called; else PASS."""
-        if self.report.findings:
-            return Verdict.FAIL
-        return Verdict.PASS if self.report.coverage.calls else Verdict.INCONCLUSIVE
+        """See `verdict_of`."""
+        return verdict_of(self.report)
 
     def document(self) -> dict[str, Any]:
         """As ``harness fuzz --json`` prints it; the same for the same seed and number of examples."""
@@ -79,20 +79,14 @@ def print_fuzz(result: FuzzResult, console: Console, *, quiet: bool = False) -> 
     if not quiet:
         console.print(coverage_table(result.report.coverage.rows()))
     for finding, path in zip(result.report.findings, result.saved, strict=True):
-        console.print(Text(f"{finding.breach.invariant}: {one_line(finding.breach.text)}", "bold red"), soft_wrap=True)
+        print_line(console, Text(f"{finding.breach.invariant}: {one_line(finding.breach.text)}", "bold red"))
         for line in calls_of(finding.example):
-            console.print(Text(f"  {line}"), soft_wrap=True)
+            print_line(console, Text(f"  {line}"))
         seen = f"seen {finding.times} times, first in example {finding.number}"
-        console.print(Text(f"  {seen}, by {', '.join(finding.families)}: {path}", "dim"), soft_wrap=True)
-    coverage = result.report.coverage
-    for program, times in sorted(coverage.started.items()):
-        console.print(Text(f"not started: {one_line(program)} ({counted(times, 'time')})", "yellow"), soft_wrap=True)
-    style = {Verdict.PASS: "green", Verdict.FAIL: "bold red"}.get(result.verdict, "yellow")
-    found = counted(len(result.report.findings), "finding")
-    line = f"  {counted(coverage.examples, 'example')}, {counted(coverage.calls, 'call')}: {found}"
-    if result.report.interrupted:
-        line += " before it was interrupted"
-    console.print(Text.assemble((result.verdict, style), line), soft_wrap=True)
+        print_line(console, Text(f"  {seen}, by {', '.join(finding.families)}: {path}", "dim"))
+    for program, times in sorted(result.report.coverage.started.items()):
+        print_line(console, Text(f"not started: {one_line(program)} ({counted(times, 'time')})", "yellow"))
+    print_line(console, last_line(result.report))
 
 
 def calls_of(example: Example) -> list[str]:
@@ -106,20 +100,12 @@ def calls_of(example: Example) -> list[str]:
 
 def fuzz_markdown(result: FuzzResult) -> str:
     """The report as Markdown."""
-    coverage = result.report.coverage
-    counts = (coverage.examples, "example"), (coverage.calls, "call"), (len(result.report.findings), "finding")
-    summary = ", ".join(counted(count, what) for count, what in counts)
-    lines = [
-        f"# harness fuzz {result.target}",
-        "",
-        f"**{result.verdict}**: {summary} (seed {result.seed}).",
-        "",
-    ]
+    lines = [f"# harness fuzz {result.target}", "", summary_line(result.report, result.seed), ""]
     for finding, path in zip(result.report.findings, result.saved, strict=True):
         lines += [f"## {finding.breach.invariant}", "", f"{title_of(finding)} {_code(finding.breach.text)}", ""]
         lines += ["```text", *calls_of(finding.example), "```", ""]
         lines += [f"Seen {finding.times} times, by {', '.join(finding.families)}: `{path.as_posix()}`.", ""]
-    lines += coverage_markdown(coverage.rows())
+    lines += coverage_markdown(result.report.coverage.rows())
     return "\n".join(lines) + "\n"
 
 

@@ -14,8 +14,9 @@ from harness.files import write_text_atomically
 from harness.fuzz.examples import Example
 from harness.fuzz.wire import WireFinding, WireReport
 from harness.judge.verdict import Verdict
-from harness.report.counts import counted
 from harness.report.fuzz_coverage import coverage_document, coverage_markdown, coverage_table
+from harness.report.fuzz_summary import last_line, summary_line, verdict_of
+from harness.report.printing import print_line
 from harness.report.text import one_line, visible
 
 _LONGEST = 160
@@ -32,10 +33,8 @@ class WireResult:
 
     @property
     def verdict(self) -> Verdict:
-        """FAIL with findings; INCONCLUSIVE where nothing was called; else PASS."""
-        if self.report.findings:
-            return Verdict.FAIL
-        return Verdict.PASS if self.report.coverage.calls else Verdict.INCONCLUSIVE
+        """See `verdict_of`."""
+        return verdict_of(self.report)
 
     def document(self) -> dict[str, Any]:
         """As ``harness fuzz --json`` prints it."""
@@ -79,32 +78,23 @@ class WireResult:
 
 def print_wire(result: WireResult, console: Console, *, quiet: bool = False) -> None:
     """Print coverage and findings, and a last line with verdict and counts."""
-    coverage = result.report.coverage
     if not quiet:
-        console.print(coverage_table([row for row in coverage.rows() if row.tried]))
+        console.print(coverage_table([row for row in result.report.coverage.rows() if row.tried]))
     for finding, path in zip(result.report.findings, result.saved, strict=True):
-        console.print(Text(f"{finding.cause}: {one_line(finding.why)}", "bold red"), soft_wrap=True)
+        print_line(console, Text(f"{finding.cause}: {one_line(finding.why)}", "bold red"))
         for line in _calls(finding.example):
-            console.print(Text(f"  {line}"), soft_wrap=True)
-        console.print(Text(f"  {_seen(finding)}: {path}", "dim"), soft_wrap=True)
-    style = {Verdict.PASS: "green", Verdict.FAIL: "bold red"}.get(result.verdict, "yellow")
-    found = counted(len(result.report.findings), "finding")
-    line = f"  {result.agent}: {counted(coverage.examples, 'example')}, {counted(coverage.calls, 'call')}: {found}"
-    if result.report.interrupted:
-        line += " before it was interrupted"
-    console.print(Text.assemble((result.verdict, style), line), soft_wrap=True)
+            print_line(console, Text(f"  {line}"))
+        print_line(console, Text(f"  {_seen(finding)}: {path}", "dim"))
+    print_line(console, last_line(result.report, f"{result.agent}: "))
 
 
 def wire_markdown(result: WireResult) -> str:
     """The report as Markdown."""
-    coverage = result.report.coverage
-    counts = (coverage.examples, "example"), (coverage.calls, "call"), (len(result.report.findings), "finding")
-    summary = ", ".join(counted(count, what) for count, what in counts)
-    lines = [f"# harness fuzz --agent {result.agent}", "", f"**{result.verdict}**: {summary} (seed {result.seed}).", ""]
+    lines = [f"# harness fuzz --agent {result.agent}", "", summary_line(result.report, result.seed), ""]
     for finding, path in zip(result.report.findings, result.saved, strict=True):
         lines += [f"## {finding.cause}", "", one_line(finding.why), ""]
         lines += ["```text", *_calls(finding.example), "```", "", f"{_seen(finding)}: `{path.as_posix()}`.", ""]
-    return "\n".join([*lines, *coverage_markdown(coverage.rows())]) + "\n"
+    return "\n".join([*lines, *coverage_markdown(result.report.coverage.rows())]) + "\n"
 
 
 def write_wire(result: WireResult, folder: Path) -> Path:

@@ -30,6 +30,15 @@ _REAP_S = 5.0
 _PR_SET_PDEATHSIG = 1
 
 
+_GRACE_S = 0.5
+_GRACE = 0.1
+
+
+def grace_of(seconds: float) -> float:
+    """How many seconds more a child has to notice by itself that what may take ``seconds`` does not end."""
+    return _GRACE_S + _GRACE * seconds
+
+
 class ChildFailedError(HarnessError):
     """The work of a child raised what nobody expected; the text is its traceback."""
 
@@ -54,6 +63,11 @@ class Pulse:
         """How long it might take, where it takes longer by ``grace`` seconds; else None."""
         since, seconds = self._values[0], self._values[1]
         return seconds if since and time.monotonic() - since > seconds + grace else None
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """What a child says when it has done what it was to do."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import InputError
-from harness.scenario.children import Channel, ChildFailedError, Children, Ended
+from harness.scenario.children import Channel, ChildFailedError, Children, Ended, Over, grace_of
 from harness.scenario.format import Scenario
 from harness.scenario.policy import ReplayPolicy
-
-_GRACE_S = 0.5
-_GRACE = 0.1
-"""Beside ``within_s``, and as a share of it: how long the child has to notice by itself that it does not end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,20 +31,13 @@ class Begun:
     turn: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Over:
-    """The trial has come to its end."""
-
-
 Run = Callable[[Scenario, ReplayPolicy, Channel], object]
 """Runs a scenario and tells the channel of its turns; a function of a module."""
 
 
 def is_needed(scenario: Scenario, policy: ReplayPolicy) -> bool:
     """Whether the scenario has to end in time; never where a live model would be asked twice."""
-    expected = None if scenario.expect is None else scenario.expect.pipeline
-    timed = expected is not None and expected.within_s is not None
-    return timed and not scenario.player.live and policy.on_miss != "live"
+    return _within_s(scenario) is not None and not scenario.player.live and policy.on_miss != "live"
 
 
 def dry_trial(scenario: Scenario, policy: ReplayPolicy, run: Run) -> Endless | None:
@@ -56,15 +45,14 @@ def dry_trial(scenario: Scenario, policy: ReplayPolicy, run: Run) -> Endless | N
 
     Raises InputError for a pipeline that ends the process before the first turn, while it is made.
     """
-    expected = None if scenario.expect is None else scenario.expect.pipeline
-    seconds = (expected.within_s if expected is not None else None) or 0.0
+    seconds = _within_s(scenario) or 0.0
     turn: int | None = None
     begun = False
     with tempfile.TemporaryDirectory(prefix="harness-", ignore_cleanup_errors=True) as folder, Children() as children:
         children.start(_try, scenario, policy, run, Path(folder))
         while True:
             try:
-                said = children.next(_GRACE_S + _GRACE * seconds)
+                said = children.next(grace_of(seconds))
             except (InputError, ChildFailedError):
                 return None  # it is told by the run that counts
             match said:
@@ -79,6 +67,11 @@ def dry_trial(scenario: Scenario, policy: ReplayPolicy, run: Run) -> Endless | N
                     if begun and turn is None:
                         raise InputError(f"agent: {ended.why} while it was made", where=str(scenario.path))
                     return Endless(turn or 0, ended.why) if begun else None
+
+
+def _within_s(scenario: Scenario) -> float | None:
+    expected = None if scenario.expect is None else scenario.expect.pipeline
+    return None if expected is None else expected.within_s
 
 
 def _try(channel: Channel, scenario: Scenario, policy: ReplayPolicy, run: Run, folder: Path) -> None:

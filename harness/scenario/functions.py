@@ -60,7 +60,12 @@ def named_from(name: str, folder: Path) -> str:
     module_name, _, attribute = name.rpartition(":")
     if not module_name.endswith(".py"):
         return name
-    return f"{Path(os.path.relpath(module_name, folder)).as_posix()}:{attribute}"
+    return f"{path_from(module_name, folder)}:{attribute}"
+
+
+def path_from(path: str, folder: Path) -> str:
+    """The path of a file, from the working folder, as a scenario in ``folder`` writes it."""
+    return Path(os.path.relpath(path, folder)).as_posix()
 
 
 def user_object(name: str, use: Callable[[Any], Any] = lambda found: found) -> Any:

@@ -18,7 +18,7 @@ from harness.fuzz.fuzzer import FuzzSpec, Session
 from harness.fuzz.histories import file_history
 from harness.fuzz.oracles import ORACLES
 from harness.fuzz.parallel import fuzz
-from harness.fuzz.parts import Finding, merged
+from harness.fuzz.parts import Finding, by_cause, by_example
 from harness.fuzz.playing import Stage
 from harness.fuzz.shrinking import shrunk
 from harness.fuzz.targets import TargetName, load_target, loaded
@@ -176,7 +176,9 @@ def test_findings_of_one_cause_are_merged_into_the_earliest() -> None:
     example = Example((Turn((call("{"),)),))
     breach = Breach("refuses_broken", 0, 0, "", "ran")
     late, early = (Finding(breach, example, number, ("a",), (f"family {number}",)) for number in (9, 2))
-    assert merged([late, early]) == [Finding(breach, example, 2, ("a",), ("family 2", "family 9"), times=2)]
+    assert by_example(by_cause([late, early])) == [
+        Finding(breach, example, 2, ("a",), ("family 2", "family 9"), times=2)
+    ]
 
 
 def test_an_interrupt_keeps_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:

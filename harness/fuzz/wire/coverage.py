@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from harness.fuzz.coverage import LISTED
 from harness.fuzz.examples import Example
 from harness.fuzz.tally import Row, Tally
-from harness.fuzz.texts import FAMILIES
 from harness.fuzz.wire.agent import OUTCOMES, WireOutcome
 
 
@@ -36,4 +36,4 @@ class WireCoverage:
 
     def rows(self) -> list[Row]:
         """All counts, those of texts that were never tried included."""
-        return self.tally.rows(("arguments", "name", "id", "fault"), {"arguments": ["valid", "near_miss", *FAMILIES]})
+        return self.tally.rows(("arguments", "name", "id", "fault"), LISTED)

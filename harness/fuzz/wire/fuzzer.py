@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import count
-from pathlib import Path
 
-from harness.errors import InputError
 from harness.fuzz.examples import Example, MadeCall
 from harness.fuzz.interrupts import Interrupts
+from harness.fuzz.oracles import user_oracles
 from harness.fuzz.shrinking import shrunk
 from harness.fuzz.wire.agent import WireAgent, WireOutcome, cause_of
 from harness.fuzz.wire.coverage import WireCoverage, fault_kind
@@ -20,7 +19,6 @@ from harness.fuzz.wire.examples import WireMaker
 from harness.fuzz.wire.scenarios import TIMEOUT_S, WireRules
 from harness.judge.verdict import Check
 from harness.scenario.expectations import CHANGES
-from harness.scenario.functions import FunctionError, load_function
 from harness.wire.rules import CODES
 
 DEFAULT_EXAMPLES = 20
@@ -62,14 +60,6 @@ class WireSpec:
     def rules(self) -> WireRules:
         """What is asked of every example."""
         return WireRules(self.timeout_s, self.own, [name for name in self.without if name in CODES | CHANGES])
-
-    def demand_functions(self) -> None:
-        """Raise InputError for an oracle of the user's that is not there."""
-        for name in self.own:
-            try:
-                load_function(name, Path.cwd())
-            except FunctionError as error:
-                raise InputError(str(error), where="--oracle", hint="module:function") from error
 
 
 @dataclass(frozen=True)
@@ -121,7 +111,7 @@ def fuzz_agent(
     Interrupted once, it ends what agents have begun and comes back with what it has; twice, at once. Raises InputError
     for an agent that cannot be fuzzed, see `WireAgent.offered`, and for an oracle that is not there.
     """
-    spec.demand_functions()
+    user_oracles(spec.own)
     report = WireReport()
     with Interrupts() as interrupts:
         try:
@@ -154,7 +144,7 @@ class _Search:
 
     def found(self, number: int, example: Example, outcome: WireOutcome) -> Iterator[WireFinding]:
         for cause in outcome.causes:
-            if cause.removeprefix(_PROTOCOL) in self._without:
+            if self._is_off(cause):
                 continue
             rest = self._unexplained(example, cause)
             if rest is None:
@@ -191,7 +181,7 @@ class _Search:
         again = fails(example) or bool(self._interrupts)
         small = shrunk(example, fails, MOST_TRIES) if again else example
         first = last.failures(cause)
-        rest = tuple(check for check in last.failed if check not in first and not self._is_off(check))
+        rest = tuple(check for check in last.failed if check not in first and not self._is_off(cause_of(check)))
         return WireFinding(number, cause, first + rest, self._named(small), again)
 
     def _named(self, example: Example) -> Example:
@@ -209,8 +199,8 @@ class _Search:
         )
         return example._replace(turns=turns)
 
-    def _is_off(self, check: Check) -> bool:
-        return cause_of(check).removeprefix(_PROTOCOL) in self._without
+    def _is_off(self, cause: str) -> bool:
+        return cause.removeprefix(_PROTOCOL) in self._without
 
     def _play(self, example: Example) -> WireOutcome:
         return self._agent.play(example, self._rules)

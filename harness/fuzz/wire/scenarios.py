@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from harness.files import write_text_atomically
 from harness.fuzz.examples import Example, MadeCall, Turn
 from harness.fuzz.wire.examples import arrives_whole
-from harness.scenario.functions import named_from
+from harness.scenario.functions import named_from, path_from
 from harness.scenario.yaml_text import OneLine, to_yaml
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ def agent_part(agent: str, folder: Path) -> dict[str, Any]:
     if ":" in agent:
         return {"python": named_from(agent, folder)}
     if agent.endswith(".toml"):
-        return {"preset": Path(os.path.relpath(agent, folder)).as_posix()}
+        return {"preset": path_from(agent, folder)}
     return {"preset": agent}
 
 
