@@ -87,7 +87,8 @@ BEARER = re.compile(
 )
 USERINFO = re.compile(r"(?<=://)([^\s/:@?#\"'`\\<>{}$]{0,128}):([^\s/@?#\"'`\\<>{}]{3,256})@", re.ASCII)
 PEM_START = re.compile(r"-----BEGIN (?:[A-Z]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
-PEM_REST = re.compile(r"(?:[^-]|-(?!----))*+-----END (?:[A-Z]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
+# No possessive group: that of Python 3.11.2 stops after its first round. There is one way to match it in any case.
+PEM_REST = re.compile(r"(?:[^-]++|-(?!----))*-----END (?:[A-Z]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 PEM_LINE = re.compile(
     r"(?:\\{1,8}[nr]|[\r\n])*+[ \t]{0,12}(?:\d{1,7}[ \t]{0,4}[\t:|\u2192][ \t]{0,4})?[A-Za-z0-9+/]{16,}+={0,2}"
 )
